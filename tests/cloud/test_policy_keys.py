@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from generator.definition.model.fields import Section, keys_of
+from generator.definition.model.fields import Section
 from generator.definition.model.policy import PartitionPolicy, Policy
 from generator.plan.cluster import SlurmPlan
 from tests.bed.cloud import Pool, running_cloud
@@ -122,14 +122,14 @@ CASES: Mapping[str, Mapping[str, Case]] = {
 
 def sections(section: type[Section]) -> Iterator[type[Section]]:
     yield section
-    for declared in keys_of(section).values():
+    for declared in section.declared_keys.values():
         for kind in (declared.annotation, *get_args(declared.annotation)):
             if isinstance(kind, type) and issubclass(kind, Section):
                 yield from sections(kind)
 
 
-DECLARED = {found.__name__: list(keys_of(found)) for found in sections(Policy)} | {
-    "Partition": list(keys_of(PartitionPolicy))
+DECLARED = {found.__name__: list(found.declared_keys) for found in sections(Policy)} | {
+    "Partition": list(PartitionPolicy.declared_keys)
 }
 
 
@@ -145,7 +145,7 @@ def written(section: str) -> dict[str, Any]:
 
 def alone(section: str) -> dict[str, dict[str, Any]]:
     """For each key of a partition, a partition that has only this one, by its name."""
-    cases = {key: CASES[section][key].value for key in keys_of(PartitionPolicy)}
+    cases = {key: CASES[section][key].value for key in PartitionPolicy.declared_keys}
     prefix = {"Partition": "only", "PriorityPartition": "over"}[section]
     return {f"{prefix}-{key.replace('_', '-')}": {key: value} for key, value in cases.items()}
 

@@ -16,8 +16,15 @@ from generator.render.cluster_template import render as cluster_files
 from tests.bed.parts import settled
 from tests.cluster_template.own import FILER, PBS
 from tests.cluster_template.plans import ALL
-from tests.cluster_template.test_fuzz import PIECES, SIGNS
+from tests.cluster_template.test_checks import GOOD
 
+PIECES = st.sampled_from([
+    "[cluster c]", "[[node defaults]]", "[[nodearray a]]", "[[[configuration]]]", "[[[cluster-init a:b]]]",
+    "[parameters p]", "[[[parameter x]]]", "Extends = a", "Extends = $x", "Abstract = ${x}", "slurm.role = execute",
+    'slurm.hpc = ${1 / 0 == regexp("(", "a")}', "MaxCount := -x", "x := f(", "y = '''", 'z = "', "", "'''", "\t# c",
+    "DefaultValue := {[a=1], 2}", "Required = true", "Version = 1, 2", "Project := undefined", "a = 1e999", "b = $",
+])  # fmt: skip
+SIGNS = st.sampled_from("[]{}()$'\"`=:,;ab1. \n\\#")
 VALUES = {
     "Region": "westeurope",
     "MaxCores": 480,
@@ -189,9 +196,17 @@ def test_parameters_are_read_as_json_reads_them(values: dict[str, object], inden
         assert json.loads(lines[place.line - 1][place.column - 1 : place.end_column - 1]) == name
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.binary(max_size=200) | st.text(SIGNS, max_size=80).map(str.encode), st.binary(max_size=60))
+@settings(max_examples=300, deadline=None)
+@given(
+    st.binary(max_size=200)
+    | (st.lists(PIECES, max_size=20).map("\n".join) | st.text(SIGNS, max_size=80)).map(str.encode),
+    st.binary(max_size=60),
+)
 @example(b"[cluster c]\n[[node n]\nExtends = n\n[[[volume v]]\n]", b'{"a": 1')
+@example(b"[cluster c]\nx = " + b"9" * 5000, b"")
+@example(b"[cluster c]\nx := " + b"9" * 5000, b"")
+@example(b"[cluster c]\nx := " + b"(" * 5000, b"")
+@example(b"[cluster c]\n[[node n]]\nMaxCount := " + b"1+" * 5000 + b"1", b"")
 def test_any_bytes(template: bytes, parameters: bytes) -> None:
     checked = check_files(("t.txt", template), ("p.json", parameters))
 
@@ -200,10 +215,13 @@ def test_any_bytes(template: bytes, parameters: bytes) -> None:
     assert "Traceback" not in text
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.integers(0, PBS.count("\n")), PIECES | st.text(SIGNS, max_size=20), st.booleans())
-def test_a_good_template_with_any_line(number: int, piece: str, insert: bool) -> None:
-    lines = PBS.split("\n")
+@settings(max_examples=300, deadline=None)
+@given(st.data(), st.sampled_from([PBS, GOOD]), st.booleans())
+def test_a_good_template_with_any_line_or_one_moved(data: st.DataObject, text: str, insert: bool) -> None:
+    lines = text.split("\n")
+    number, piece = data.draw(st.integers(0, len(lines) - 1)), data.draw(PIECES | st.text(SIGNS, max_size=20))
+    if data.draw(st.booleans()):
+        piece = lines.pop(data.draw(st.integers(0, len(lines) - 1)))
     lines[number : number if insert else number + 1] = [piece]
 
     checked = check_files(("t.txt", "\n".join(lines).encode()), ("p.json", json.dumps(VALUES).encode()))

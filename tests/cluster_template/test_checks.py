@@ -203,7 +203,6 @@ BAD = [
 
 
 def findings(bad: Bad) -> tuple[Problem, ...]:
-    """What the checks say of a bad case."""
     assert bad.old in GOOD
     text = GOOD.replace(bad.old, bad.new, 1) if bad.old else GOOD
     return check(parse(text), values=VALUES | bad.values, late=bad.late, specs=SPECS)

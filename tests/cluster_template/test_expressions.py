@@ -69,6 +69,12 @@ def test_what_has_no_value_says_so(text: str) -> None:
         evaluate(parse_expression(text), VALUES)
 
 
+@pytest.mark.parametrize("text", ["1" + "+1" * 5000, '1e308 * 10 > 0 || regexp("(", "a")', "9" * 400 + " / 3"])
+def test_expressions_beyond_reason_have_no_value(text: str) -> None:
+    with pytest.raises(EvaluationError):
+        evaluate(parse_expression(text), {})
+
+
 def test_names_are_parameters_and_not_functions_words_or_fields() -> None:
     tree = parse_expression('f($A, B.c is undefined) && A ? [Label=C] : {true, "D"}')
     assert names(tree) == ("A", "B.c", "C")

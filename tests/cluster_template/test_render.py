@@ -81,11 +81,6 @@ def test_parameters_of_both_files_are_the_same(make: Callable[[], Plan]) -> None
     assert [section.name for section in rendered.template.parameters] == list(rendered.values)
 
 
-@each_plan
-def test_the_same_plan_gives_the_same_bytes(make: Callable[[], Plan]) -> None:
-    assert render(make()) == render(make())
-
-
 # ---------------------------------------------------------------- what is known later
 
 
@@ -394,7 +389,6 @@ def test_node_attributes_arrive_as_they_are(attributes: dict[str, str | bool | i
 
 
 def seconds(plan: Plan) -> float:
-    """The least processor time of three renderings."""
     times = []
     for _ in range(3):
         begin = time.process_time()

@@ -37,7 +37,6 @@ TEMPLATE = """\
 
 
 def nodes() -> dict[str, ResolvedNode]:
-    """The sample's nodes."""
     return resolve(parse(TEMPLATE).clusters[0])
 
 

@@ -185,7 +185,6 @@ def test_every_key_has_a_sample() -> None:
 
 @cache
 def rendered(*changes: str) -> tuple[Plan, str, dict[str, Json]]:
-    """Plan, template and parameters of a definition."""
     plan = plan_from(*changes)
     files, start = render(plan), PurePosixPath("cluster") / slurm_of(plan).cluster_name
     texts = (files[start.with_suffix(end)].content.decode() for end in (".txt", ".params.json"))

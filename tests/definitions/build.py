@@ -14,20 +14,17 @@ NAMES = ("gpt3-h100", "hpc-lab", "llm-a100", "minimal", "mpt-h100", "reference")
 
 
 def path_of(name: str) -> Path:
-    """File of a shipped definition."""
     return assets.folder("cluster_defs") / f"{name}.yaml"
 
 
 @cache
 def checked(name: str) -> Checked:
-    """The definition's problems and plan."""
     path = path_of(name)
     return pipeline.check(path.read_bytes(), str(path), {}, path.parent)
 
 
 @cache
 def rendered(name: str) -> Files:
-    """The whole deployment folder."""
     plan = checked(name).plan
     assert plan is not None, checked(name).problems
     return pipeline.render(plan, path_of(name).parent)

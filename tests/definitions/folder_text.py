@@ -49,7 +49,6 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """Name of the deployment."""
         return self.plan.name
 
     def written(self) -> dict[PurePosixPath, str]:

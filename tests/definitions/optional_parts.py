@@ -73,5 +73,4 @@ def plan_of(name: str) -> Plan:
 
 @cache
 def rendered(name: str) -> Files:
-    """Its whole deployment folder."""
     return pipeline.render(plan_of(name), Path())

@@ -116,13 +116,7 @@ def test_mutated_definitions(name: str, seed: int) -> None:
     holds(mutated(text, seed).encode("utf-8", "surrogatepass"), path_of(name).parent)
 
 
-@given(st.text(max_size=300))
-@settings(max_examples=100, deadline=None)
-def test_random_text(text: str) -> None:
-    holds(text.encode("utf-8", "surrogatepass"), Path())
-
-
-@given(st.binary(max_size=200))
-@settings(max_examples=50, deadline=None)
+@given(st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")) | st.binary(max_size=200))
+@settings(max_examples=150, deadline=None)
 def test_random_bytes(content: bytes) -> None:
     holds(content, Path())

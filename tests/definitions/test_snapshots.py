@@ -24,14 +24,11 @@ NEAREST = {
 
 
 class TextFile(SingleFileSnapshotExtension):
-    """One readable file per definition."""
-
     _write_mode = WriteMode.TEXT
     file_extension = "txt"
 
 
 def folder(name: str) -> Folder:
-    """The folder of a shipped definition."""
     plan = checked(name).plan
     assert plan is not None, checked(name).problems
     return Folder(plan, rendered(name))

@@ -13,7 +13,7 @@ import pytest
 from generator.cli import main
 from generator.definition.kinds import ListOf, kind_of, sections
 from generator.definition.model.definition import Definition
-from generator.definition.model.fields import Section, keys_of
+from generator.definition.model.fields import Section
 from generator.definition.pages.schema import cost_of
 from generator.output.diff import ABSENT, Change
 from generator.output.procedures import PROCEDURES, Step, procedure_of, steps
@@ -30,7 +30,7 @@ slurm: {accounting: {type: new}}
 
 def keys(section: type[Section] = Definition, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Every key of a definition that holds a value, with the cost of its change."""
-    for name, declared in keys_of(section).items():
+    for name, declared in section.declared_keys.items():
         kind = kind_of(declared)
         below = sections(kind.item if isinstance(kind, ListOf) else kind)
         yield (*path, name), declared.change

@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from generator.definition.model.fields import keys_of
 from generator.definition.model.slurm import Slurm
 from generator.definition.pages.schema import cost_of
 from generator.output import reach, refusals
@@ -91,7 +90,7 @@ def test_a_first_cluster_reaches_nothing_that_runs() -> None:
     assert reach.reach(change, without, after) is None
 
 
-@pytest.mark.parametrize("key", sorted(key for key, each in keys_of(Slurm).items() if each.change == "node restart"))
+@pytest.mark.parametrize("key", sorted(key for key, each in Slurm.declared_keys.items() if each.change == "node restart"))
 def test_every_key_of_the_cluster_that_nodes_keep_is_said_to_reach_new_nodes(key: str) -> None:
     plan = effective(plan_from(TWO))
     newer = effective(plan_from(TWO, "security: {encryption_at_host: true}"))

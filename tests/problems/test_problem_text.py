@@ -41,7 +41,6 @@ def test_whole_text() -> None:
 
 
 def test_related_place() -> None:
-    """A second place is a note between caret and hint."""
     problem = Problem("E0002", "error", ("b",), "twice", related=(Related("the first is here", ("a",), on_key=True),))
     assert "      |    ^\n      = note: cluster.yaml:1:1: the first is here\n      = more:" in show(
         "a: 1\nb: 2\n", problem
@@ -49,7 +48,6 @@ def test_related_place() -> None:
 
 
 def test_color_only_adds_escapes() -> None:
-    """The same text underneath."""
     problem = Problem("W0001", "warning", ("a",), "odd", "hint")
     colored, plain = show("a: 1\n", problem, color=True), show("a: 1\n", problem)
     for escape in ("\x1b[1;33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"):
@@ -88,7 +86,6 @@ def _columns(text: str) -> int:
 
 @pytest.mark.parametrize("start", [0, 50, 119, 130, 400, 990])
 def test_long_lines_are_cut_around_the_caret(start: int) -> None:
-    """The marked text stays visible; the cut shows."""
     line = "a: " + "x" * start + "NEEDLE" + "y" * 1000
     place = Place(1, line.index("NEEDLE") + 1, line.index("NEEDLE") + 7)
     _, source, carets, _ = show(line + "\n", Problem("E0101", "error", (), "x", place=place)).splitlines()
@@ -121,14 +118,12 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
 
 
 def test_places_beyond_the_text_are_printed_without_a_line() -> None:
-    """An empty file has none."""
     assert show("", Problem("E0006", "error", (), "empty", place=Place(1, 1, 1))).splitlines()[1] == (
         "      = more: cycleforge explain E0006"
     )
 
 
 def test_json_is_stable() -> None:
-    """Machines read these keys."""
     source = load("a: 1\nb: [2]\n", "c.yaml", {})
     problems = [
         Problem("W0001", "warning", ("b", 0), "odd", "a hint"),
@@ -149,7 +144,6 @@ def test_json_is_stable() -> None:
      ("WW", "2 warnings in c.yaml")],
 )  # fmt: skip
 def test_summary(ids: str, expected: str) -> None:
-    """Counts, in the order of weight."""
     levels = {"E": "error", "W": "warning", "I": "info"}
     assert summary([Problem("X", levels[each], (), "m") for each in ids], "c.yaml") == expected  # type: ignore[arg-type]
 
@@ -157,7 +151,6 @@ def test_summary(ids: str, expected: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=200), st.integers(1, 220), st.integers(0, 220))
 def test_any_line_and_place_can_be_printed(line: str, column: int, length: int) -> None:
-    """A place from a wrong count is still no reason to fail."""
     source = Source("c.yaml", (line,), {}, ())
     text = render([Problem("E0101", "error", (), line, place=Place(1, column, column + length))], source)
     assert len(text.splitlines()) == 4
@@ -165,7 +158,6 @@ def test_any_line_and_place_can_be_printed(line: str, column: int, length: int) 
 
 
 def test_of_many_problems_the_most_severe_are_shown() -> None:
-    """The rest is counted; the order of the file stays."""
     text = "".join(f"k{number}: 1\n" for number in range(6))
     levels: list[Level] = ["info", "warning", "error", "warning", "error", "info"]
     problems = [Problem("E0400", level, (f"k{number}",), "odd") for number, level in enumerate(levels)]
@@ -180,7 +172,6 @@ def test_of_many_problems_the_most_severe_are_shown() -> None:
 
 
 def test_every_secret_of_a_line_is_hidden() -> None:
-    """Whatever the order in which they were found."""
     text = "tags: {password: hunter2, token: opensesame}\n"
     for order in (("password", "token"), ("token", "password")):
         shown = show(text, *(Problem("E1301", "error", ("tags", key), "a secret", hide_value=True) for key in order))

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from generator import errors
 from generator.definition.text.source import load
 from generator.problems.problem import Problem, can_be_silenced, fails, silence
-from generator.problems.rule import registered
 from generator.problems.sorting import sort_problems
 from generator.words.suggestions import did_you_mean, suggestion
 
@@ -26,7 +25,6 @@ def problem(rule_id: str, *path: str, message: str = "wrong") -> Problem:
 
 
 def test_sorted_by_place_then_level_then_id() -> None:
-    """The order in which a reader meets them."""
     given = [
         problem("E0900", "c", "e"), problem("I0200", "b"), problem("W0300", "b"), problem("E0500", "b"),
         problem("E0400", "b"), problem("E0901", "a"),
@@ -42,12 +40,10 @@ def test_sorted_by_place_then_level_then_id() -> None:
 
 
 def test_equal_problems_are_reported_once() -> None:
-    """Two rules or two rounds may find the same."""
     assert len(sort_problems([problem("E0400", "a"), problem("E0400", "a")], SOURCE)) == 1
 
 
 def test_silence_takes_out_whole_rules_only() -> None:
-    """By id, with a reason."""
     kept = silence([problem("E0400", "a"), problem("W0300", "a"), problem("E0400", "b")], [("E0400", "known")])
     assert [each.rule_id for each in kept] == ["W0300"]
 
@@ -65,13 +61,11 @@ def test_silence_takes_out_whole_rules_only() -> None:
     ],
 )
 def test_what_cannot_be_read_cannot_be_silenced(rule_id: str, expected: bool) -> None:
-    """There would be nothing to build."""
     assert can_be_silenced(rule_id) is expected
     assert (silence([problem(rule_id, "a")], [(rule_id, "no")]) == ()) is expected
 
 
 def test_strict_lets_warnings_fail() -> None:
-    """Notes never do."""
     warning, note, error = problem("W0300", "a"), problem("I0200", "a"), problem("E0400", "a")
     assert not fails([warning, note])
     assert fails([warning], strict=True)
@@ -91,12 +85,10 @@ def test_strict_lets_warnings_fail() -> None:
     ],
 )
 def test_did_you_mean(word: str, expected: str | None) -> None:
-    """Only when close."""
     assert did_you_mean(word, ["name", "vm_size", "max_nodes"]) == expected
 
 
 def test_did_you_mean_keeps_the_case_of_the_allowed_word() -> None:
-    """VM sizes are compared without case."""
     sizes = ["Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4"]
     assert did_you_mean("standard_nd96amsr_a100_v4", sizes) == sizes[1]
     assert suggestion("Standard_ND96amsr_A10_v4", sizes) == f"did you mean '{sizes[1]}'?"
@@ -104,7 +96,6 @@ def test_did_you_mean_keeps_the_case_of_the_allowed_word() -> None:
 
 
 def test_exit_codes_are_distinct_and_documented() -> None:
-    """A new error class that forgets the table fails here."""
     classes = [
         each
         for _, each in inspect.getmembers(errors, inspect.isclass)
@@ -132,16 +123,6 @@ def test_the_suggestion_is_the_closest_of_difflib(word: str, allowed: list[str])
     close = difflib.get_close_matches(word.casefold().replace("-", "_"), plain, n=1, cutoff=0.7)
 
     assert did_you_mean(word, allowed) == (same[0] if same else plain[close[0]] if close else None)
-
-
-def test_source_rules_are_complete() -> None:
-    """`explain` prints all of it; sentences end with a full stop."""
-    assert len(registered(["text"])) == 15
-    for rule in registered(["text"]):
-        assert rule.level == "error"
-        for text in (rule.summary, rule.why, rule.fix):
-            assert text.endswith("."), rule.id
-        assert rule.source == "" or rule.source.startswith("https://")
 
 
 def test_values_of_the_environment_do_not_stand_in_sentences() -> None:

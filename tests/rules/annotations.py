@@ -89,7 +89,6 @@ def problems_of(text: str, filename: str = "case.yaml") -> tuple[Source, tuple[P
 
 
 def findings_of(text: str) -> list[Finding]:
-    """What the rules find in a case."""
     source, problems = problems_of(text)
     found = []
     for problem in problems:
@@ -115,7 +114,6 @@ def annotated_findings(text: str) -> list[Finding]:
 
 
 def without_annotations(text: str) -> str:
-    """The case without its findings."""
     return "".join(line for line in text.splitlines(keepends=True) if not _ANNOTATION.fullmatch(line.rstrip("\n")))
 
 

@@ -81,7 +81,6 @@ def payload(size_bytes: int) -> Files:
 
 
 def rendered(name: str) -> Files:
-    """The folder of a shipped definition."""
     checked = pipeline.check((SHIPPED / f"{name}.yaml").read_bytes(), f"{name}.yaml", {}, SHIPPED)
     assert checked.plan is not None
     return pipeline.render(checked.plan, SHIPPED)

@@ -13,7 +13,6 @@ import pytest
 
 import generator
 from generator.azure.checks import all_checks
-from generator.files import assets
 from generator.problems.rule import STAGES, SUBJECTS, registered
 from generator.rules import all_rules, rule_ids, rules
 from generator.rules.base import DefinitionRule, FilesRule, FindingsRule, PlanRule
@@ -39,7 +38,7 @@ def test_ids_are_unique_also_without_their_letter() -> None:
 
 
 def test_every_rule_says_what_why_and_how() -> None:
-    for rule in (*OWN, *all_checks()):
+    for rule in (*all_rules(), *all_checks()):
         assert re.fullmatch(r"[EWI]\d{4}", rule.id)
         assert rule.id[1:3] in SUBJECTS, rule.id
         for text in (rule.summary, rule.why, rule.fix):
@@ -47,7 +46,11 @@ def test_every_rule_says_what_why_and_how() -> None:
             assert text == " ".join(text.split()), rule.id
         assert rule.summary.endswith("."), rule.id
         assert rule.why.endswith("."), rule.id
-        assert rule.source.startswith("https://"), rule.id
+        if rule.stage in ("text", "model", "template"):
+            assert rule.source in ("", "docs/definition.md") or rule.source.startswith("https://"), rule.id
+            assert rule.fix.endswith("."), rule.id
+        else:
+            assert rule.source.startswith("https://"), rule.id
         assert rule.level == {"E": "error", "W": "warning", "I": "info"}[rule.id[0]], rule.id
 
 
@@ -55,10 +58,6 @@ def test_class_names_are_unique() -> None:
     names = [type(rule).__name__ for rule in OWN]
 
     assert len(names) == len(set(names))
-
-
-def test_the_page_is_up_to_date() -> None:
-    assert (assets.root() / "docs/rules.md").read_text(encoding="utf-8") == render(all_checks()), "run `make accept`"
 
 
 def test_the_page_names_every_rule_once() -> None:

@@ -127,11 +127,6 @@ class Section:
         raise AttributeError(f"{type(self).__name__} cannot be changed, so not its {name} either")
 
 
-def keys_of(section: Section | type[Section]) -> Mapping[str, Setting]:
-    """What is declared of each key of a section, in order."""
-    return section.declared_keys
-
-
 def values_of(section: Section) -> dict[str, Any]:
     """The value of each key of a section, in order; sections in it stay what they are."""
     return dict(section.__dict__)
