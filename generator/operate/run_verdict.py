@@ -56,7 +56,7 @@ def _not_well(step: Step) -> str:
 
 def _by_record(prepared: Prepared, step: Step, content: bytes) -> Result:
     from ..results.problems import Unusable
-    from ..validation.read import read
+    from ..validation.gather import read
     from ..validation.record import Run
 
     if not content:

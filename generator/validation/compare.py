@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from os.path import normpath
 
+from .. import catalog
 from ..errors import CannotRead
 from ..records import record
 from .figures import Measured, measured
-from .peers import limits, more_is_better
-from .record import Run
-from .verdicts import rank
+from .peers import more_is_better
+from .record import Run, rank
 
 
 @record
 class Side:
-    """What was named on the command line, and the newest run of each job in it."""
+    """The name that was given on the command line, and the newest run of each job that it means."""
 
     label: str
     runs: tuple[Run, ...]
@@ -36,13 +36,12 @@ class Change:
 
     @property
     def percent(self) -> float | None:
-        """How far the value has moved."""
         before, after = (side.middle if side else None for side in (self.before, self.after))
         return None if not before or after is None else (after - before) * 100 / abs(before)
 
     @property
     def tone(self) -> str:
-        """worse, better, same, or empty where nobody can tell."""
+        """Return worse, better or same; empty when the two cannot be compared."""
         if self.before is None or self.after is None:
             return ""
         steps = rank(self.after.verdict) - rank(self.before.verdict)
@@ -51,13 +50,13 @@ class Change:
         percent = self.percent
         if percent is None or not more_is_better(self.unit):
             return ""
-        allowed = limits().suspect_percent
+        allowed = catalog.health().fleet_statistics.warn_percent_below_expected
         return "worse" if percent < -allowed else "better" if percent > allowed else "same"
 
 
 @record
 class Difference:
-    """What was not the same around the measurement."""
+    """A version, setting, variable or fact that the two sides do not share."""
 
     job: str
     what: str
@@ -68,20 +67,14 @@ class Difference:
 
 @record
 class Comparison:
-    """Both sides, the checks, and what differs around them."""
-
     before: Side
     after: Side
     changes: tuple[Change, ...]
     differences: tuple[Difference, ...]
 
-    def count(self, tone: str) -> int:
-        """Checks that moved so."""
-        return sum(change.tone == tone for change in self.changes)
-
 
 def side(word: str, runs: Sequence[Run]) -> Side:
-    """The runs that a word means: a folder or file that was read, `<job>-<run>`, or the id of a run."""
+    """Return the runs that a word means: a folder or file that was read, `<job>-<run>`, or the id of a run."""
     chosen = _below(word, runs) or [run for run in runs if word in (run.label, run.run)]
     if not chosen:
         raise CannotRead(
@@ -92,7 +85,6 @@ def side(word: str, runs: Sequence[Run]) -> Side:
 
 
 def has_runs(folder: str, runs: Sequence[Run]) -> bool:
-    """Whether any of the runs was read from a folder or file."""
     return bool(_below(folder, runs))
 
 
@@ -107,7 +99,7 @@ def _is_below(file: str, folder: str) -> bool:
 
 
 def compare(before: Side, after: Side) -> Comparison:
-    """Check by check of the jobs that both have; where no job has the same name, of the same recipe."""
+    """Compare the jobs of the same name check by check; without any such job, those of the same recipe."""
     by_job = {run.job for run in before.runs} & {run.job for run in after.runs}
     first, second = ({run.job if by_job else run.recipe: run for run in side.runs} for side in (before, after))
     changes: list[Change] = []
@@ -156,13 +148,13 @@ def _differences(job: str, old: Run, new: Run) -> Iterator[Difference]:
 
 
 def _usual_facts(run: Run) -> dict[str, str]:
-    """What most nodes say, and how many there are."""
+    """Return the most frequent value of each fact, and the number of nodes."""
     usual = {name: counts.most_common(1)[0][0] for name, counts in facts_of([run]).items()}
     return {"number": str(len(run.nodes))} | usual
 
 
 def facts_of(runs: Iterable[Run]) -> dict[str, Counter[str]]:
-    """Fact → how many nodes say what."""
+    """Count how many nodes have which value of each fact."""
     found: dict[str, Counter[str]] = {}
     for run in runs:
         for node in run.nodes:

@@ -1,21 +1,54 @@
-"""Folders to runs, each once, and all problems on the way."""
+"""Folders to runs and proofs, each once, and the problems of files that cannot be used."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.json import Decoder
+from msgspec.structs import asdict
 
 from ..records import record
-from ..results.problems import Unusable
+from ..results import problems
+from ..results.decode import decoded, refuse_newer
+from ..results.problems import ProblemKind, Unusable
 from ..results.walk import Walk, regular_bytes
-from .file_problems import FileProblem
-from .proof import Proof
-from .read import MAX_RECORD_BYTES, read
-from .record import Run
-from .verdicts import rank
+from .record import FORMAT, Proof, ProofRecord, Record, Run, rank
 
 RECORD_NAMES = ("run.json", "prove.json")
 """Records of folders have these names; a file that is named on the command line may have any."""
+MAX_RECORD_BYTES = 2**26
+"""The pairs of a thousand nodes have some 40 MiB."""
+_RECORD_KEYS = frozenset(("job", "run", "checks", "verdict"))
+"""An object that has none of these is someone else's."""
+_PROOF_KEYS = frozenset(("prove", "gates", "replace"))
+_RECORD, _PROOF = Decoder(Record), Decoder(ProofRecord)
+_AGAIN = "copy it again; if it is the same on the cluster, run the job again"
+KINDS: dict[str, ProblemKind] = {
+    "unreadable": ProblemKind("error", "get the permission, or copy the folder again"),
+    "not_a_file": ProblemKind("error", "name a file or a folder"),
+    "loop": ProblemKind("warning", "the link is not followed; remove it"),
+    "too_large": ProblemKind("error", "a record has some 100 KiB: remove the file if it is not one"),
+    "empty": ProblemKind("error", f"the disk was full, or the copy stopped; {_AGAIN}"),
+    "truncated": ProblemKind("error", f"the copy stopped halfway; {_AGAIN}"),
+    "binary": ProblemKind("error", f"it is no record; {_AGAIN}"),
+    "encoding": ProblemKind("error", "records are UTF-8; copy the file again without converting it"),
+    "damaged": ProblemKind("error", _AGAIN),
+    "not_a_number": ProblemKind("error", f"JSON has no such number; {_AGAIN}"),
+    "invalid": ProblemKind("error", "the file was edited, or the jobs folder is of another CycleForge: build it again"),
+    "future_format": ProblemKind("error", "a newer CycleForge rendered the job: update CycleForge here"),
+    "conflict": ProblemKind("error", "a file was edited, or two clusters share one name; the worse one counts"),
+    "foreign": ProblemKind("error", "it has the name of a record, but is none: move it away"),
+}
+
+
+@dataclass(frozen=True, order=True)
+class FileProblem(problems.FileProblem):
+    """One problem of a file of records."""
+
+    kinds = KINDS
 
 
 @record
@@ -27,11 +60,6 @@ class Gathered:
     problems: tuple[FileProblem, ...]
     copies: int
     """Records that were there twice, in the results of a job and in the folder of all runs."""
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether a verdict may be unknown because of a file."""
-        return any(problem.level == "error" for problem in self.problems)
 
 
 def gather(paths: Sequence[str]) -> Gathered:
@@ -82,3 +110,17 @@ def _settled(copies: list[Run]) -> tuple[Run, list[FileProblem]]:
 
 def _content(run: Run) -> tuple[object, ...]:
     return run.stated, run.ended, run.summary, run.checks, run.nodes, run.series
+
+
+def read(content: bytes, shown: str) -> Run | Proof:
+    """Return what a file holds; `shown` is its path for messages. Raise Unusable."""
+    found = decoded(content, _RECORD, _decoder_of)
+    return (Run if isinstance(found, Record) else Proof)(**asdict(found), file=shown)
+
+
+def _decoder_of(value: Any) -> Decoder[Any]:
+    is_proof = isinstance(value, dict) and value.keys() >= _PROOF_KEYS
+    if not is_proof and (not isinstance(value, dict) or not _RECORD_KEYS & value.keys()):
+        raise Unusable("foreign", "it is JSON, but not the record of a run")
+    refuse_newer(value, FORMAT)
+    return _PROOF if is_proof else _RECORD

@@ -6,14 +6,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from .assess import Assessment
+from .assess import Assessment, commands, headline
 from .compare import Comparison
-from .figures import Measured
-from .headline import commands, headline
-from .history import Line
+from .figures import Line, Measured
 from .nodes import NodeView
-from .proof import Proof
-from .record import Check, Run
+from .record import Proof, Run
 
 FORMAT = 1
 _OF_PROOF = (
@@ -22,7 +19,6 @@ _OF_PROOF = (
 
 
 def as_json(assessment: Assessment, comparison: Comparison | None = None) -> dict[str, Any]:
-    """Everything that the report says."""
     newest = assessment.newest
     return {
         "format": FORMAT,
@@ -59,7 +55,7 @@ def _job(run: Run, checks: list[Measured]) -> dict[str, Any]:
         "verdict": run.verdict,
         "doubt": run.doubt or None,
         "summary": run.summary,
-        "checks": [_check(each) for measured in checks for each in measured.checks],
+        "checks": to_builtins([each for measured in checks for each in measured.checks]),
     }
 
 
@@ -72,19 +68,6 @@ def _proof(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _check(each: Check) -> dict[str, Any]:
-    return {
-        "check": each.check,
-        "verdict": each.verdict,
-        "value": each.value,
-        "expected": each.expected,
-        "unit": each.unit,
-        "detail": each.detail,
-        "source": each.source,
-        "nodes": each.nodes,
-    }
-
-
 def _node(view: NodeView) -> dict[str, Any]:
     return {
         "cluster": view.cluster,
@@ -92,9 +75,8 @@ def _node(view: NodeView) -> dict[str, Any]:
         "physical_host": view.physical_host or None,
         "vm_size": view.vm_size,
         "state": view.state,
-        "findings": [{"state": each.state, "check": each.check, "text": each.text, "run": each.origin}
-                     for each in view.findings],
-    }  # fmt: skip
+        "findings": to_builtins(view.findings),
+    }
 
 
 def _line(line: Line) -> dict[str, Any]:
@@ -130,8 +112,5 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
             }
             for each in comparison.changes
         ],
-        "differences": [
-            {"job": each.job, "what": each.what, "name": each.name, "before": each.before, "after": each.after}
-            for each in comparison.differences
-        ],
+        "differences": to_builtins(comparison.differences),
     }

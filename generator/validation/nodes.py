@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, get_args
 
 from ..records import record
 from ..results.hostlist import compress, natural_key
 from .figures import Measured
 from .peers import outliers
-from .proof import Proof
-from .record import Check, Run
+from .record import Check, Proof, Run
 from .shown import figure, in_words
 
 State = Literal["replace", "suspect", "watch", "unmeasured", "good"]
-STATES: tuple[State, ...] = ("replace", "suspect", "watch", "unmeasured", "good")
+STATES: tuple[State, ...] = get_args(State)
 """From the worst; a node is counted once, in the first that fits."""
-STATE_WORDS: dict[State, str] = {
-    "replace": "replace",
-    "suspect": "suspect",
-    "watch": "watch",
-    "unmeasured": "not measured",
-    "good": "good",
-}
+TONES: dict[State, str] = {"replace": "fail", "suspect": "warn", "watch": "warn", "unmeasured": "error", "good": "pass"}
+"""The verdict that has the colour of a state."""
 
 
 @record
@@ -30,29 +24,30 @@ class Finding:
     """One reason why a node is in its state."""
 
     state: State
-    origin: str
-    """The run or proof that says so."""
     check: str
     text: str
+    run: str
+    """The run or proof that says so."""
 
 
 @record
 class NodeView:
-    """One node of one cluster."""
-
     cluster: str
     name: str
     physical_host: str
     vm_size: str
-    partition: str
     findings: tuple[Finding, ...]
     seen: str
-    """When the newest run in which it was has started."""
+    """Start of the newest run that it was in."""
 
     @property
     def state(self) -> State:
-        """The worst of its findings."""
+        """Return the worst state of its findings."""
         return min((each.state for each in self.findings), key=STATES.index, default="good")
+
+    @property
+    def state_words(self) -> str:
+        return "not measured" if self.state == "unmeasured" else self.state
 
 
 Place = tuple[str, str]
@@ -62,7 +57,7 @@ Place = tuple[str, str]
 def nodes_of(
     runs: Sequence[Run], current: Sequence[tuple[Run, list[Measured]]], proofs: Sequence[Proof] = ()
 ) -> tuple[NodeView, ...]:
-    """Every node of the runs, the worst first.
+    """Return every node of the runs, the worst first.
 
     `current` are the newest runs of each job with their checks, `proofs` the newest of each place.
     """
@@ -82,16 +77,12 @@ def nodes_of(
         found.setdefault(place, []).append(finding)
     views = [
         NodeView(
-            cluster, name, hosts.get((cluster, name), ""), run.vm_size, run.partition,
-            _ordered(found.get((cluster, name), ())), run.started,
+            cluster, name, hosts.get((cluster, name), ""), run.vm_size,
+            tuple(sorted(found.get((cluster, name), ()), key=lambda each: STATES.index(each.state))), run.started,
         )
         for (cluster, name), run in newest.items()
     ]  # fmt: skip
     return tuple(sorted(views, key=lambda view: (STATES.index(view.state), view.cluster, natural_key(view.name))))
-
-
-def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda each: STATES.index(each.state)))
 
 
 _OWN: dict[str, State] = {"fail": "replace", "warn": "watch", "error": "unmeasured"}
@@ -99,7 +90,7 @@ _SHARED: dict[str, State] = {"fail": "suspect", "warn": "watch"}
 
 
 def _failures(runs: Sequence[Run], hosts: Mapping[Place, str]) -> Iterator[tuple[Place, Finding]]:
-    """What checks say of nodes, unless a later run of the same job measured the same again."""
+    """Yield what checks say of nodes, unless a later run of the same job measured the same again."""
     places: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         places.setdefault(run.place, []).append(run)
@@ -126,12 +117,15 @@ def _failures(runs: Sequence[Run], hosts: Mapping[Place, str]) -> Iterator[tuple
                     if host and hosts.get((run.cluster, node), host) != host:
                         continue  # another VM has taken the name since
                     text = _words(check, node) + (f"; {alike}" if alike and state == "suspect" and own else "")
-                    yield (run.cluster, node), Finding(state, run.label, check.check, text)
+                    yield (run.cluster, node), Finding(state, check.check, text, run.label)
             later.add(run)
 
 
 def _fail_alike(run: Run) -> str:
-    """Why its failures are no fault of a node: more than half have them, as `prove.sh` judges. Empty: it is not so."""
+    """Explain why the failures are no fault of a single node: more than half of the nodes have them, as in `prove.sh`.
+
+    Empty when they are fewer.
+    """
     failed = {check.nodes[0] for check in run.checks if check.verdict == "fail" and len(check.nodes) == 1}
     if len(run.nodes) < 2 or len(failed) * 2 <= len(run.nodes):
         return ""
@@ -140,14 +134,14 @@ def _fail_alike(run: Run) -> str:
 
 
 def _taken_out(proofs: Sequence[Proof], hosts: Mapping[Place, str]) -> Iterator[tuple[Place, Finding]]:
-    """Nodes that a proof went on without, unless another VM has taken the name since."""
+    """Yield the nodes that a proof took out, unless a different VM has the name now."""
     for proof in proofs:
         for each in proof.replace:
             place = proof.cluster, each.name
             if each.physical_host and hosts[place] != each.physical_host:
                 continue
             text = "; ".join(part for part in (each.why, each.how) if part)
-            yield place, Finding("replace", f"prove-{proof.prove}", f"gate {each.gate}", text)
+            yield place, Finding("replace", f"gate {each.gate}", text, f"prove-{proof.prove}")
 
 
 class _Later:
@@ -175,7 +169,7 @@ def _words(check: Check, node: str) -> str:
 
 
 def _slower(current: Sequence[tuple[Run, list[Measured]]]) -> Iterator[tuple[Place, Finding]]:
-    """Nodes that pass and are slower than their peers in the newest run of a job."""
+    """Yield the nodes that pass and are slower than their peers in the newest run of a job."""
     for run, checks in current:
         for each in checks:
             if len(each.checks) < 2:
@@ -190,5 +184,5 @@ def _slower(current: Sequence[tuple[Run, list[Measured]]]) -> Iterator[tuple[Pla
                 )
                 yield (
                     (run.cluster, outlier.node),
-                    Finding("suspect" if outlier.is_strong else "watch", run.label, each.subject, text),
+                    Finding("suspect" if outlier.is_strong else "watch", each.subject, text, run.label),
                 )

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from statistics import median, quantiles
 
 from .. import catalog
 from ..records import record
 from ..results.units import is_rate
 
 MIN_NODES = 5
-"""Nodes that a median needs: with five, two slow nodes leave it where it is. The same as for health results."""
+"""Nodes that a median needs: with five, two slow nodes do not shift it. The same as for health results."""
 _RATES = frozenset(("IOPS", "ops/s", "files/s", "tokens/s", "msg/s"))
-
-
-@record
-class Limits:
-    """By how many percent a value may be below the median."""
-
-    suspect_percent: float
-    strong_percent: float
-    source: str
 
 
 @record
@@ -34,56 +25,39 @@ class Outlier:
     is_strong: bool
 
 
-@cache
-def limits() -> Limits:
-    """The catalogue's figures. Source: fleet_statistics in `health.json`, which names its own."""
-    figures = catalog.health().fleet_statistics
-    return Limits(
-        float(figures.warn_percent_below_expected), float(figures.fail_percent_below_expected), figures.source
-    )
-
-
 def more_is_better(unit: str) -> bool:
-    """Bandwidths, speeds of calculation, operations per second."""
+    """Return True for bandwidths, speeds of calculation, and operations per second."""
     return unit in _RATES or is_rate(unit)
 
 
-def median(values: Sequence[float]) -> float:
-    """The middle value, of an even number the mean of the two in the middle."""
-    return _at(sorted(values), 0.5)
-
-
 def outliers(values: Mapping[str, float], unit: str) -> tuple[Outlier, ...]:
-    """The nodes below the median, the worst first; nothing where nodes are too few, or more is not better."""
+    """Return the nodes that are too far below the median, the worst first.
+
+    There are none when the nodes are too few or more is not better. The limits are those of the catalogue:
+    fleet_statistics in `health.json`, which names its source.
+    """
     if len(values) < MIN_NODES or not more_is_better(unit):
         return ()
-    middle = median(list(values.values()))
+    middle = median(values.values())
     if middle <= 0:
         return ()
-    allowed = limits()
+    allowed = catalog.health().fleet_statistics
     found = [
-        Outlier(node, value, percent, percent > allowed.strong_percent)
+        Outlier(node, value, percent, percent > allowed.fail_percent_below_expected)
         for node, value in values.items()
-        if (percent := (middle - value) * 100 / middle) > allowed.suspect_percent
+        if (percent := (middle - value) * 100 / middle) > allowed.warn_percent_below_expected
     ]
     return tuple(sorted(found, key=lambda each: (-each.percent, each.node)))
 
 
 def far_out(values: Sequence[float]) -> tuple[float, float] | None:
-    """Below and above which a value is far from the others (Tukey's outer fences); None where they are too few.
+    """Return the limits below and above which a value is far from the others; None where values are too few.
+
+    They are Tukey's outer fences.
 
     Source: https://www.itl.nist.gov/div898/handbook/prc/section1/prc16.htm
     """
     if len(values) < MIN_NODES:
         return None
-    ordered = sorted(values)
-    low, high = _at(ordered, 0.25), _at(ordered, 0.75)
+    low, _, high = quantiles(values, method="inclusive")
     return low - 3 * (high - low), high + 3 * (high - low)
-
-
-def _at(ordered: Sequence[float], share: float) -> float:
-    """The value at a share of the way, between two neighbours in proportion."""
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

@@ -1,21 +1,52 @@
-"""The record of a run, `run.json` (docs/records.md): one declaration per key. A new key raises `FORMAT`."""
+"""The records of a run (`run.json`, docs/records.md) and of a proof (`prove.json`, docs/prove.md): one declaration per
+key. A new key raises the format of its file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
 from ..results.decode import Moment, NodeName, refuse_no_moment
-from .verdicts import Verdict, worst
 
 FORMAT = 1
-"""The form that this version reads."""
+"""The format that this version reads."""
+
+Verdict = Literal["pass", "warn", "no_baseline", "error", "fail"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+"""From the best to the worst, as `worst` of recipes/lib/common.sh ranks them."""
+PROVEN = frozenset(("pass", "warn", "fail"))
+"""Everything else means "not proven"."""
+_RANKS: dict[str, int] = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
+WORDS: dict[str, str] = {
+    "pass": "pass",
+    "warn": "warn",
+    "no_baseline": "not proven: no baseline",
+    "error": "not proven: error",
+    "fail": "fail",
+}
+SHORT: dict[str, str] = WORDS | {"no_baseline": "no baseline", "error": "error"}
+"""Where there is little room; the colour and the sign say that nothing is proven."""
+
+
+def rank(verdict: str) -> int:
+    """Return the place in `VERDICTS`; an unknown word counts as error."""
+    return _RANKS.get(verdict, _RANKS["error"])
+
+
+def worst(verdicts: Iterable[str]) -> Verdict:
+    """Return the worst verdict; error when there is none, because nothing was proven."""
+    return VERDICTS[max((rank(each) for each in verdicts), default=_RANKS["error"])]
+
+
+# ---------------------------------------------------------------- the record of a run
 
 _MOST = 1e300
-"""Figures beyond are nonsense that arithmetic would stumble over."""
+"""The largest figure that is accepted; larger ones overflow in arithmetic."""
 _Float = Annotated[float, Meta(gt=-_MOST, lt=_MOST)]
 Figure = int | float | str | None
 _Figure = Annotated[int | _Float | str | None, Meta(description="a number within ±1e300, a text or null")]
@@ -24,7 +55,7 @@ _Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}\Z", des
 
 
 class Check(Struct, gc=False, forbid_unknown_fields=True):
-    """One figure that was judged. `nodes` are those whose figure it is; empty means all nodes of the run."""
+    """One check with its figure. `nodes` are the nodes that it is about; empty means all nodes of the run."""
 
     check: Annotated[str, Meta(min_length=1)]
     verdict: Verdict
@@ -37,22 +68,22 @@ class Check(Struct, gc=False, forbid_unknown_fields=True):
 
     @property
     def number(self) -> float | None:
-        """The value, where it is a figure."""
+        """Return the value; None when it is not a number."""
         return self.value if isinstance(self.value, int | float) else None
 
     @property
     def floor(self) -> float | None:
-        """What was expected, where that is a figure."""
+        """Return the expected value; None when it is not a number."""
         return self.expected if isinstance(self.expected, int | float) else None
 
     @property
     def node(self) -> str:
-        """The one node whose figure it is; empty where there is not exactly one."""
+        """Return the only node of the check; empty when it has none or several."""
         return self.nodes[0] if len(self.nodes) == 1 else ""
 
     @property
     def subject(self) -> str:
-        """The check without the name of its node, so that the same check of two nodes is called the same."""
+        """Return the check without the name of its node, so that it is called the same on every node."""
         node = self.node
         words = self.check.split(" ")
         if not node or node not in words:
@@ -61,7 +92,7 @@ class Check(Struct, gc=False, forbid_unknown_fields=True):
 
 
 class Node(Struct, forbid_unknown_fields=True):
-    """One node of a run; `physical_host` is empty where it is not known."""
+    """One node of a run; `physical_host` is empty when unknown."""
 
     name: NodeName
     physical_host: str
@@ -69,8 +100,6 @@ class Node(Struct, forbid_unknown_fields=True):
 
 
 class Series(Struct, gc=False, forbid_unknown_fields=True):
-    """One curve."""
-
     name: str
     unit: str
     x_unit: str
@@ -79,17 +108,15 @@ class Series(Struct, gc=False, forbid_unknown_fields=True):
 
     @property
     def xs(self) -> list[float]:
-        """Where it has points."""
         return [point[0] for point in self.points]
 
     @property
     def ys(self) -> list[float]:
-        """Its values there."""
         return [point[1] for point in self.points]
 
 
 class Record(Struct, forbid_unknown_fields=True):
-    """The file."""
+    """The content of `run.json`."""
 
     format: Literal[1]
     job: _Name
@@ -111,7 +138,7 @@ class Record(Struct, forbid_unknown_fields=True):
     series: list[Series]
 
     def __post_init__(self) -> None:
-        """Refuse what only looks like a time, and whole numbers that no arithmetic takes."""
+        """Refuse invalid times, and integers that are too large for arithmetic."""
         refuse_no_moment("started", self.started)
         refuse_no_moment("ended", self.ended or self.started)
         for check in self.checks:
@@ -121,7 +148,7 @@ class Record(Struct, forbid_unknown_fields=True):
 
 
 class Run(Record, kw_only=True, dict=True):
-    """One run of one job: its record, and what follows from it. `stated` is the verdict of the file."""
+    """One run of one job. `stated` is the verdict in the file, `verdict` the one that counts."""
 
     file: str = ""
     copies: tuple[str, ...] = ()
@@ -129,13 +156,13 @@ class Run(Record, kw_only=True, dict=True):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What its checks leave of its own verdict: a record that says better of itself is not believed."""
+        """Return the worse of the stated verdict and that of its checks; a run without an end cannot have passed."""
         verdict = worst((self.stated, self._of_checks))
         return worst((verdict, "error")) if self._claims_too_early else verdict
 
     @cached_property
     def doubt(self) -> str:
-        """Why the verdict of the file is not believed."""
+        """Explain why `verdict` is worse than the stated one; empty when it is the same."""
         if self._claims_too_early:
             return "it says pass, but has not ended"
         if self.stated == self.verdict:
@@ -153,20 +180,87 @@ class Run(Record, kw_only=True, dict=True):
 
     @property
     def seconds(self) -> float:
-        """When it started, in seconds since 1970."""
+        """Return the start in seconds since 1970."""
         return datetime.fromisoformat(self.started).timestamp()
 
     @property
     def duration_s(self) -> float | None:
-        """How long it took; None where it has no end."""
+        """Return the duration; None when the run has no end."""
         return datetime.fromisoformat(self.ended).timestamp() - self.seconds if self.ended else None
 
     @property
     def label(self) -> str:
-        """As its folder among all runs is called."""
+        """Return the name of its folder below `jobs/runs`."""
         return f"{self.job}-{self.run}"
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Runs of one job in one place are comparable: cluster, partition, job."""
+        """Return cluster, partition and job: runs that share them can be compared."""
         return self.cluster, self.partition, self.job
+
+
+# ---------------------------------------------------------------- the record of a proof
+
+_Hours = Annotated[float, Meta(ge=0, lt=1e9, description="a number of hours")]
+
+
+class Gate(Struct, forbid_unknown_fields=True):
+    """One gate with the runs of its job, named `<job>-<run>`. One that the user left out is `skipped`."""
+
+    gate: str
+    job: str
+    verdict: Verdict | Literal["skipped"]
+    summary: str
+    runs: list[str]
+
+
+class Replaced(Struct, forbid_unknown_fields=True):
+    """A node that the proof took out."""
+
+    name: str
+    physical_host: str
+    gate: str
+    how: str
+    why: str
+
+
+class ProofRecord(Struct, forbid_unknown_fields=True):
+    """The content of `prove.json`."""
+
+    format: Literal[1]
+    prove: str
+    level: str
+    cluster: str
+    partition: str
+    vm_size: str
+    started: str
+    ended: str
+    hours: _Hours
+    gpu_hours: _Hours
+    stated: Verdict = field(name="verdict")
+    nodes: list[str]
+    gates: list[Gate]
+    replace: list[Replaced]
+    max_hours: _Hours = 0
+    max_gpu_hours: _Hours = 0
+
+    def __post_init__(self) -> None:
+        refuse_no_moment("started", self.started)
+        refuse_no_moment("ended", self.ended)
+
+
+class Proof(ProofRecord, kw_only=True):
+    """One run of `prove.sh`."""
+
+    file: str = ""
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Return cluster, partition and VM size: of proofs that share them, the newest counts."""
+        return self.cluster, self.partition, self.vm_size
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the worst of the stated verdict and of its gates; a proof without gates is an error."""
+        counted = [gate.verdict for gate in self.gates if gate.verdict != "skipped"]
+        return worst([self.stated, *(counted or ["error"])])

@@ -7,35 +7,29 @@ from collections.abc import Iterator, Sequence
 from ..results.hostlist import compress
 from ..words.counts import counted
 from ..words.terminal import columns, printable
-from .assess import Assessment
+from .assess import Assessment, commands, headline, word
 from .compare import Comparison
 from .figures import Measured
-from .headline import commands, headline, word
-from .nodes import STATE_WORDS, NodeView
-from .record import Check
+from .nodes import TONES, NodeView
+from .record import WORDS, Check, rank
 from .shown import duration, in_words, moment, percent, with_unit
-from .verdicts import WORDS, rank
 
 _RESET = "\x1b[0m"
 _STYLES = {
     "title": "\x1b[1m", "pass": "\x1b[32m", "warn": "\x1b[33m", "fail": "\x1b[31m", "error": "\x1b[35m",
     "no_baseline": "\x1b[35m",
 }  # fmt: skip
-_STATES = {"replace": "fail", "suspect": "warn", "watch": "warn", "unmeasured": "error", "good": "pass"}
 _FEW = 20
 """Rows of a kind; --json and the page have all."""
 
 
 class Report:
-    """The whole report, section by section; `color` where the terminal wants it."""
-
     def __init__(self, assessment: Assessment, comparison: Comparison | None = None, *, color: bool = False) -> None:
         self._all = assessment
         self._comparison = comparison
         self._color = color
 
     def text(self) -> str:
-        """All sections that have something to say."""
         sections = [
             self._head(),
             self._proofs(),
@@ -98,10 +92,10 @@ class Report:
 
     def _node(self, view: NodeView) -> Iterator[str]:
         host = f" on {view.physical_host}" if view.physical_host else ""
-        state = self._paint(STATE_WORDS[view.state], _STATES[view.state])
+        state = self._paint(view.state_words, TONES[view.state])
         yield f"  {state}  {printable(f'{view.name}{host}')}"
         for each in view.findings[:_FEW]:
-            yield printable(f"    {each.check}: {each.text} ({each.origin})")
+            yield printable(f"    {each.check}: {each.text} ({each.run})")
 
     def _next(self) -> Iterator[str]:
         steps = list(commands(self._all))
@@ -112,7 +106,7 @@ class Report:
                 yield printable(f"    {command}")
 
     def _checks(self) -> Iterator[str]:
-        """What did not pass, unless a node has it already."""
+        """Yield the checks that did not pass; those of one node are with the node."""
         rows: list[tuple[str, Measured, list[Check]]] = []
         for run, measured in self._all.current:
             for each in measured:
@@ -166,19 +160,14 @@ class Report:
     def _files(self) -> Iterator[str]:
         if self._all.problems:
             yield self._paint("FILES", "title")
-            yield from problem_lines(self._all)
+        for problem in self._all.problems[:_FEW]:
+            yield printable(f"  {problem.place}: {problem.level}: {problem.message}")
+            yield printable(f"    hint: {problem.hint}")
+        yield from _more(self._all.problems)
 
     def _paint(self, text: str, style: str) -> str:
         code = _STYLES.get(style)
         return f"{code}{text}{_RESET}" if self._color and code and text else text
-
-
-def problem_lines(assessment: Assessment) -> Iterator[str]:
-    """What could not be used, and the way out."""
-    for problem in assessment.problems[:_FEW]:
-        yield printable(f"  {problem.place}: {problem.level}: {problem.message}")
-        yield printable(f"    hint: {problem.hint}")
-    yield from _more(assessment.problems)
 
 
 def _more(rows: Sequence[object]) -> Iterator[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.validation.proof import Proof
-from generator.validation.read import read
+from generator.validation.gather import read
+from generator.validation.record import Proof
 from tests.prove.folder import Bed, gate
 
 SLOW = 'if has n2; then run_json fail slow "$(check busbw fail)"; state=FAILED; else passes; fi'

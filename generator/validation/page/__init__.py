@@ -1,4 +1,4 @@
-"""The report as one HTML page: a part of the page is a module here."""
+"""The report as one HTML page."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from ...pages.shell import Part, page
 from ...version import __version__
 from ..assess import Assessment
 from ..compare import Comparison
-from . import collectives, details, overview, pairs, past, proofs, sides, spread, storage, time
+from . import curves, details, measurements, overview, pairs, past
 
 
 def report_page(assessment: Assessment, comparison: Comparison | None = None) -> str:
-    """The whole page. The same runs give the same bytes."""
+    """Return the page; the same runs give the same bytes."""
     parts: list[Part | None] = [
         overview.nodes(assessment) if assessment.in_state("replace") else None,
-        proofs.part(assessment),
+        overview.proofs(assessment),
         overview.jobs(assessment),
         None if assessment.in_state("replace") else overview.nodes(assessment),
-        collectives.part(assessment),
-        pairs.part(assessment),
-        spread.part(assessment),
-        storage.part(assessment),
-        time.part(assessment),
-        past.part(assessment),
-        sides.part(comparison) if comparison else None,
+        curves.collectives(assessment),
+        pairs.pairs(assessment),
+        measurements.spread(assessment),
+        measurements.storage(assessment),
+        curves.over_time(assessment),
+        past.history(assessment),
+        past.sides(comparison) if comparison else None,
         details.checks(assessment),
         details.surroundings(assessment),
         details.files(assessment),

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...pages.shell import Block, Cell, Facts, Heading, Part, Table, Text, chips, columns, two_lines, verdict
+from ...pages.shell import Block, Cell, Facts, Heading, Part, Table, Text, chips, columns, two_lines
 from ...results.hostlist import compress
 from ...words.counts import counted
 from ..assess import Assessment
 from ..compare import facts_of
 from ..figures import Measured
-from ..record import Check, Run
+from ..record import Check, Run, rank
 from ..shown import figure as words
 from ..shown import with_unit
-from ..verdicts import SHORT, rank
+from .cells import cut, judged
 
 _MOST_ROWS, _MOST_PROBLEMS, _MOST_NAMED = 1500, 200, 6
-_LONGEST = 300
-"""Characters of a detail; --json has all of it."""
 
 
 def checks(assessment: Assessment) -> Part:
-    """One row for each check; nodes that pass the same check are one row, every other one has its own."""
+    """Return the checks of the newest runs, the worst first; all nodes that pass a check are one row."""
     rows = [(run, each, same) for run, measured in assessment.current for each in measured for same in _groups(each)]
     rows.sort(key=lambda row: -rank(row[2][0].verdict))
     left_out = len(rows) - _MOST_ROWS
@@ -35,14 +33,14 @@ def checks(assessment: Assessment) -> Part:
 
 
 def _groups(each: Measured) -> list[list[Check]]:
-    """All that pass together; the others one by one."""
+    """Return the entries that pass as one group, every other one as its own."""
     good = [check for check in each.checks if check.verdict == "pass"]
     return [[check] for check in each.checks if check.verdict != "pass"] + ([good] if good else [])
 
 
 def _check(run: Run, each: Measured, same: Sequence[Check]) -> list[Cell]:
     first = same[0]
-    values = [check.value for check in same if isinstance(check.value, int | float)]
+    values = [check.number for check in same if check.number is not None]
     if len(same) == 1:
         value = with_unit(first.value, each.unit)
     elif not values:
@@ -54,31 +52,27 @@ def _check(run: Run, each: Measured, same: Sequence[Check]) -> list[Cell]:
     nodes = {node for check in same for node in check.nodes}
     details = list(dict.fromkeys(check.detail for check in same if check.detail))
     detail = (
-        _cut(details[0]) + (f" (and {len(details) - 1} other details)" if len(details) > 1 else "") if details else ""
+        cut(details[0]) + (f" (and {len(details) - 1} other details)" if len(details) > 1 else "") if details else ""
     )
     return [
         Cell(run.job, "short"),
         Cell(each.subject, "name"),
-        Cell(verdict(first.verdict, SHORT[first.verdict]), "", str(rank(first.verdict))),
-        Cell(_cut(value), "", f"{values[0]:.10g}" if values else None),
-        Cell(_cut(with_unit(first.expected, each.unit))),
+        judged(first.verdict),
+        Cell(cut(value), "", f"{values[0]:.10g}" if values else None),
+        Cell(cut(with_unit(first.expected, each.unit))),
         Cell(_nodes(nodes)),
-        Cell(two_lines(detail, _cut(first.source)), "long"),
+        Cell(two_lines(detail, cut(first.source)), "long"),
     ]
 
 
 def _nodes(nodes: set[str]) -> str:
     if not nodes:
         return "all"
-    return next(iter(nodes)) if len(nodes) == 1 else f"{len(nodes)}: {_cut(compress(nodes))}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return next(iter(nodes)) if len(nodes) == 1 else f"{len(nodes)}: {cut(compress(nodes))}"
 
 
 def surroundings(assessment: Assessment) -> Part:
-    """Versions, settings, variables and facts of the nodes; what differs among nodes by name."""
+    """Return versions, settings, variables and facts of the nodes, and the nodes that differ from the others."""
     blocks: list[Block] = []
     differing = _differing(assessment)
     if differing:
@@ -91,7 +85,7 @@ def surroundings(assessment: Assessment) -> Part:
         ]
         rows = [
             ("VM size", run.vm_size),
-            ("nodes", _cut(compress(node.name for node in run.nodes)) if run.nodes else ""),
+            ("nodes", cut(compress(node.name for node in run.nodes)) if run.nodes else ""),
             ("versions", chips(_pairs(run.versions))),
             ("on the nodes", chips([f"{name} {value}" for name, value in facts])),
             ("variables", chips(_pairs(run.environment, "="))),
@@ -104,11 +98,11 @@ def surroundings(assessment: Assessment) -> Part:
 
 
 def _pairs(table: dict[str, str], between: str = " ") -> list[str]:
-    return [_cut(f"{name}{between}{value}") for name, value in sorted(table.items())]
+    return [cut(f"{name}{between}{value}") for name, value in sorted(table.items())]
 
 
 def _differing(assessment: Assessment) -> list[list[Cell]]:
-    """Facts of which the nodes of the newest runs have more than one value; every value but the usual one."""
+    """Return the facts that have more than one value among the nodes of the newest runs, every value with its nodes."""
     facts: dict[tuple[str, str], dict[str, set[str]]] = {}
     for run, _ in assessment.current:
         for node in run.nodes:
@@ -118,17 +112,16 @@ def _differing(assessment: Assessment) -> list[list[Cell]]:
     for (_, name), values in sorted(facts.items()):
         ordered = sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
         if len(ordered) > 1:
-            rows += [[Cell(name, "name"), Cell(_cut(value)), Cell(_nodes(nodes), "long")] for value, nodes in ordered]
+            rows += [[Cell(name, "name"), Cell(cut(value)), Cell(_nodes(nodes), "long")] for value, nodes in ordered]
     return rows
 
 
 def files(assessment: Assessment) -> Part | None:
-    """What could not be used."""
     problems = assessment.problems
     if not problems:
         return None
     rows = [
-        [Cell(each.place, "mono"), Cell(each.level), Cell(_cut(each.message), "long"), Cell(each.hint, "long")]
+        [Cell(each.place, "mono"), Cell(each.level), Cell(cut(each.message), "long"), Cell(each.hint, "long")]
         for each in problems[:_MOST_PROBLEMS]
     ]
     blocks: list[Block] = [Table(columns("file", "level", "what is wrong", "what to do"), rows)]

@@ -1,30 +1,45 @@
-"""The top of the page: verdict, jobs, nodes to replace."""
+"""The top of the page: verdict, proofs, jobs, nodes to replace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...pages.shell import Banner, Block, Cell, Command, Part, Table, Text, bullets, columns, figure, two_lines, verdict
+from ...pages.shell import (
+    Banner,
+    Block,
+    Cell,
+    Command,
+    Facts,
+    Heading,
+    Part,
+    Table,
+    Text,
+    bullets,
+    chips,
+    columns,
+    figure,
+    two_lines,
+    verdict,
+)  # fmt: skip
 from ...results.hostlist import compress, natural_key
 from ...words.counts import counted
-from ..assess import Assessment
-from ..headline import commands, headline, word
-from ..nodes import STATE_WORDS, NodeView
+from ..assess import Assessment, commands, headline, word
+from ..nodes import STATES, TONES, NodeView
+from ..record import SHORT, Proof, rank
 from ..shown import duration, moment
-from ..verdicts import SHORT, rank
+from ..shown import figure as words
+from .cells import cut, judged
 
-TONES = {"replace": "fail", "suspect": "warn", "watch": "warn", "unmeasured": "error", "good": "pass"}
-_FEW, _LONGEST = 6, 300
+_FEW = 6
 
 
 def title(assessment: Assessment) -> str:
-    """Which cluster."""
     clusters = sorted({run.cluster for run in assessment.runs if run.cluster})
     return f"Validation of {', '.join(clusters)}" if clusters else "Validation"
 
 
 def subtitle(assessment: Assessment) -> list[str]:
-    """Where, and over which time."""
+    """Return the partitions with their VM sizes, and the time of the runs."""
     sizes = sorted({run.vm_size for run in assessment.runs if run.vm_size})
     partitions = sorted({run.partition for run in assessment.runs if run.partition})
     lines = []
@@ -39,12 +54,10 @@ def subtitle(assessment: Assessment) -> list[str]:
 
 
 def banner(assessment: Assessment) -> Banner:
-    """The verdict in a word and a sentence."""
     return Banner(assessment.verdict, word(assessment.verdict), headline(assessment))
 
 
 def tiles(assessment: Assessment) -> list[tuple[str, str]]:
-    """The figures that a reader looks for first."""
     counts = assessment.counts
     unproven = counts.get("error", 0) + counts.get("no_baseline", 0)
     return [
@@ -59,7 +72,7 @@ def tiles(assessment: Assessment) -> list[tuple[str, str]]:
 
 
 def jobs(assessment: Assessment) -> Part:
-    """The newest run of each job, the worst first."""
+    """Return the newest run of each job, the worst first."""
     newest = assessment.newest
     ordered = sorted((run for run, _ in assessment.current), key=lambda run: (-rank(run.verdict), run.started, run.job))
     rows = []
@@ -69,7 +82,7 @@ def jobs(assessment: Assessment) -> Part:
         rows.append(
             [
                 Cell(run.job, "name"),
-                Cell(verdict(run.verdict, SHORT[run.verdict]), "", str(rank(run.verdict))),
+                judged(run.verdict),
                 Cell(bullets([run.doubt, run.summary]) if run.doubt else run.summary, "long"),
                 figure(str(len(run.nodes)), len(run.nodes)),
                 Cell(run.run, "short"),
@@ -83,7 +96,7 @@ def jobs(assessment: Assessment) -> Part:
 
 
 def nodes(assessment: Assessment) -> Part:
-    """Which nodes to replace and why; then those to look at."""
+    """Return the nodes to replace with the reasons, then those to look at."""
     bad = [view for view in assessment.nodes if view.state != "good"]
     good = [view for view in assessment.nodes if view.state == "good"]
     blocks: list[Block] = []
@@ -106,12 +119,11 @@ def nodes(assessment: Assessment) -> Part:
 
 
 def _row(view: NodeView) -> list[Cell]:
-    tone = TONES[view.state]
-    reasons = [_cut(f"{each.check}: {each.text}" if each.text else each.check) for each in view.findings]
+    reasons = [cut(f"{each.check}: {each.text}" if each.text else each.check) for each in view.findings]
     more = [f"and {len(reasons) - _FEW} more"] if len(reasons) > _FEW else []
     return [
         Cell(view.name, "name"),
-        Cell(verdict(tone, STATE_WORDS[view.state]), "", str(list(TONES).index(view.state))),
+        Cell(verdict(TONES[view.state], view.state_words), "", str(STATES.index(view.state))),
         Cell(bullets([*reasons[:_FEW], *more]), "long"),
         Cell(view.physical_host or "not known", "short"),
         Cell(view.vm_size.removeprefix("Standard_"), "short"),
@@ -119,14 +131,40 @@ def _row(view: NodeView) -> list[Cell]:
     ]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
 def _shared_hosts(bad: Sequence[NodeView]) -> list[str]:
-    """Physical hosts with several nodes that are not good."""
+    """Return the physical hosts with several nodes that are not good."""
     of_host: dict[str, list[str]] = {}
     for view in bad:
         if view.physical_host:
             of_host.setdefault(view.physical_host, []).append(view.name)
     return [f"{host}: {', '.join(sorted(found, key=natural_key))}" for host, found in of_host.items() if len(found) > 1]
+
+
+def proofs(assessment: Assessment) -> Part | None:
+    """Return the gates of the newest proofs."""
+    blocks = [block for proof in assessment.proofs for block in _proof(proof)]
+    intro = "What prove.sh ran, in its order; the worst gate decides."
+    return Part("proof", "Proof", tuple(blocks), intro) if blocks else None
+
+
+def _proof(proof: Proof) -> list[Block]:
+    where = " ".join(text for text in (proof.cluster, proof.partition) if text)
+    spent = f"{words(proof.hours)} hours, {words(proof.gpu_hours)} GPU hours"
+    rows = [
+        [
+            Cell(gate.gate, "name"),
+            Cell("left out", "", "-1") if gate.verdict == "skipped" else judged(gate.verdict),
+            Cell(gate.summary, "long"),
+            Cell(chips(gate.runs)),
+        ]
+        for gate in proof.gates
+    ]
+    return [
+        Heading(f"{proof.level} on {where}"),
+        Facts((
+            ("verdict", verdict(proof.verdict, SHORT[proof.verdict])),
+            ("when", f"{moment(proof.started)} to {moment(proof.ended)} UTC: {spent}"),
+            ("nodes", f"{counted(len(proof.nodes), 'node')}: {compress(proof.nodes)}" if proof.nodes else "none"),
+        )),
+        Table(columns("gate", "verdict", "summary", "runs"), rows),
+    ]  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from statistics import median
+
+from ... import catalog
 from ...pages.charts import LEGEND, heat
 from ...pages.shell import Block, Cell, Drawing, Drawings, Part, Table, Text, columns, figure
 from ...results.hostlist import natural_key
 from ...words.counts import counted
 from ..assess import Assessment
-from ..peers import limits, median
 from ..record import Run
 from ..shown import figure as words
 from ..shown import moment, percent, with_unit
@@ -16,8 +18,8 @@ PREFIX = "pair "
 _MOST_ROWS, _FEWEST_ROWS = 40, 5
 
 
-def part(assessment: Assessment) -> Part | None:
-    """One map for each figure of the newest run of each job."""
+def pairs(assessment: Assessment) -> Part | None:
+    """Return a map for each figure of the newest run of each job."""
     blocks: list[Block] = []
     for run, _ in assessment.current:
         metrics = dict.fromkeys(
@@ -43,7 +45,7 @@ def _of_metric(run: Run, name: str, unit: str) -> list[Block]:
         pair = (a, b) if places[a] < places[b] else (b, a)
         measured.setdefault(pair, []).extend([value for _, value in each.points])
     values = {pair: ys[0] if len(ys) == 1 else median(ys) for pair, ys in measured.items()}
-    middle = median(list(values.values()))
+    middle = median(values.values())
     svg = heat(
         f"{name} of {len(names)} nodes",
         names,
@@ -63,12 +65,12 @@ def _of_metric(run: Run, name: str, unit: str) -> list[Block]:
 
 
 def _slow(values: dict[tuple[str, str], float], middle: float, unit: str) -> list[Block]:
-    """The nodes by the median of their pairs, the slowest first."""
+    """Return the nodes by the median of their pairs, the slowest first."""
     of_node: dict[str, list[tuple[float, str]]] = {}
     for (a, b), value in values.items():
         of_node.setdefault(a, []).append((value, b))
         of_node.setdefault(b, []).append((value, a))
-    allowed = limits().suspect_percent
+    allowed = catalog.health().fleet_statistics.warn_percent_below_expected
     limit = middle * (1 - allowed / 100)
     rows = []
     for node, found in of_node.items():
