@@ -245,6 +245,20 @@ def _fits(resource: dict[str, Any], wanted: str) -> bool:
     return True
 
 
+@answer("change tags")
+def change_tags(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
+    """Merge: https://learn.microsoft.com/rest/api/resources/tags/update-at-scope"""
+    resource = state.resource(parts["scope"])
+    if resource is None or asked.body["operation"] != "Merge":
+        raise RefusedError(404, "ResourceNotFound", f"The Resource '{parts['scope']}' was not found.")
+    unlocked(state, resource["id"], {"ReadOnly"})
+    resource["tags"] = (resource.get("tags") or {}) | asked.body["properties"]["tags"]
+    return {
+        "id": f"{resource['id']}/providers/Microsoft.Resources/tags/default",
+        "properties": {"tags": resource["tags"]},
+    }
+
+
 # ---- long operations
 
 

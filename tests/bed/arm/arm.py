@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tests.bed.bicep.program import placed
 
-from . import deployments, machines, metadata, policies, removal, resources, rights, stacks, tokens  # noqa: F401 - answers enter themselves
+from . import deployments, machines, metadata, policies, resources, rights, stacks, tokens  # noqa: F401 - answers enter themselves
 from .answers import ANSWERS, answered
 from .exchange import Answer, Asked, NotInTableError, RefusedError
 from .faults import Fault, Faults, Moment, Moments, throttled

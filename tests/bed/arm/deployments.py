@@ -189,12 +189,6 @@ def deployment_operations(state: State, asked: Asked, caller: Caller, parts: Par
     return found[: int(top)] if top else found
 
 
-@answer("exported template")
-def exported_template(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
-    require(state, caller, f"{DEPLOYMENT}/exportTemplate/action", _id(state, parts))
-    return {"template": _run(state, parts).live.template}
-
-
 # ---- end
 
 

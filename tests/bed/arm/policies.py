@@ -1,4 +1,6 @@
-"""What policies say of a resource that is not there yet: `State.policies`, each an assignment and its conditions.
+"""Policies: which hold at a scope, and what they say of a resource that is not there yet.
+
+`State.policies` has the latter, each an assignment and its conditions.
 
 A condition is a path, an operator and a value; all together deny. Answer: `CheckRestrictionsResult` of
 Azure/azure-rest-api-specs:specification/policyinsights/resource-manager/Microsoft.PolicyInsights/stable/2022-03-01/checkPolicyRestrictions.json
@@ -15,6 +17,19 @@ from .resources import group_exists
 from .state import Caller, State
 
 Condition = tuple[str, str, Any]
+_ASSIGNMENTS = "Microsoft.Authorization/policyAssignments"
+
+
+@answer("policy assignments")
+def policy_assignments(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
+    """Those of the scope and above it.
+
+    Source: https://learn.microsoft.com/rest/api/policy-authorization/policy-assignments/list-for-resource-group
+    """
+    scope = parts["scope"].lower()
+    if "/resourcegroups/" in scope and "/".join(scope.split("/")[:5]) not in state.resources:
+        raise RefusedError(404, "ResourceGroupNotFound", f"Resource group '{scope.split('/')[4]}' could not be found.")
+    return [each for each in state.of_type(_ASSIGNMENTS) if scope.startswith(each["properties"]["scope"].lower())]
 
 
 @answer("policy restrictions")
