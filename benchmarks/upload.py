@@ -28,7 +28,7 @@ from urllib.parse import quote
 from benchmarks.azure_cli import NotInstalled, az
 from benchmarks.blob_sink import sink
 from benchmarks.table import Limit, Ratio
-from generator.locker.compare import wanted_of
+from generator.locker.look import wanted_of
 from generator.projects.package import package_folder
 from tests.locker.azurite import ACCOUNT, KEY, Azurite, Container, account_sas, missing_azurite
 from tests.locker.proxy import proxying

@@ -20,7 +20,7 @@ Forges do not promise that the archive of a commit keeps its bytes, so a source 
 and contents, and the digest of that tar is pinned. It is not compressed, because the deployment compresses it anyway.
 
 `pins` reads the catalogue, `archive` repacks, `store` keeps what was fetched, `download` is the only module that uses
-the network, `sources` gets a blob from the network or from a path, `fetch` puts it together. A build never fetches.
+the network, `fetch` gets a blob from there or from a path. A build never fetches.
 """
 
 from ..catalog.pinned_files import Blob

@@ -18,7 +18,6 @@ def pinned() -> Mapping[str, Blob]:
 
 
 def pinned_of(project: str) -> Mapping[str, Blob]:
-    """The blobs of one shipped project, by file name."""
     return {name: blob for name, blob in pinned().items() if blob.project == project}
 
 

@@ -47,7 +47,6 @@ class Store:
         self.folder = folder
 
     def path(self, blob: Blob) -> Path:
-        """Where the blob is."""
         return self.folder / blob.file
 
     def look(self, blob: Blob) -> Found:

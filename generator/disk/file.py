@@ -6,10 +6,13 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from ..errors import CannotWrite
+from .reasons import refusing
 
 _LEFT_OVER_S = 3600.0
 """A temporary file of this age belongs to a run that was killed."""
@@ -60,7 +63,6 @@ def created(path: Path, mode: int) -> Iterator[BinaryIO]:
 
 
 def _sync(folder: Path) -> None:
-    """Bring the names of a folder to the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -69,7 +71,6 @@ def _sync(folder: Path) -> None:
 
 
 def _mode_of(path: Path) -> int | None:
-    """The mode of the file that is there; None if there is none."""
     try:
         status = path.lstat()
     except OSError:
@@ -87,3 +88,29 @@ def _sweep(path: Path) -> None:
                 and time.time() - entry.stat(follow_symlinks=False).st_mtime > _LEFT_OVER_S
             ):
                 Path(entry.path).unlink()
+
+
+_HEAD_BYTES = 4096
+
+
+def write_own(path: Path, content: bytes, *, is_ours: Callable[[bytes], bool], foreign: str, hint: str) -> None:
+    """Replace the file in one step. CannotWrite leaves what was there.
+
+    `is_ours` looks at the first bytes of the file that is there; one that is not ours `foreign` ("is not a page").
+    """
+    with refusing(f"cannot write {path}", hint):
+        if refusal := _refusal(path, is_ours, foreign):
+            raise CannotWrite(f"{path} {refusal}", hint)
+        write(path, content)
+
+
+def _refusal(path: Path, is_ours: Callable[[bytes], bool], foreign: str) -> str:
+    if path.is_dir():
+        return "is a folder, not a file"
+    if not os.path.lexists(path):
+        return ""
+    if path.is_symlink() or not path.is_file():
+        return "is a link or device, not a file"
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    return f"{foreign}, so it is left unchanged" if head and not is_ours(head) else ""

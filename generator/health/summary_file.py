@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..disk import own_file
+from ..disk import file
 from .read import MARK
 
 
 def write(path: Path, content: bytes) -> None:
     """Replace the file in one step. CannotWrite leaves what was there."""
-    own_file.write(
+    file.write_own(
         path,
         content,
         is_ours=lambda head: MARK.match(head) is not None,

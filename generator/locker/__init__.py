@@ -8,10 +8,10 @@ What is where, and what nodes do with it: https://learn.microsoft.com/azure/cycl
 | `credentials` | how we sign in |
 | `client` | azure-storage-blob's client with our limits: signs, sends, tries again |
 | `layout` | names in the container, and what a listing of it means |
-| `compare` | a package against what is in the locker; pure |
 | `container` | the narrow interface to Azure's blob service: list, put, stage, commit, read, delete |
 | `refusals` | what Azure's errors mean and what to do about them |
-| `upload`, `replace` | a version into the locker, and another content under a version that is there |
+| `look` | a package compared with what is in the locker |
+| `upload` | a version into the locker, large files in blocks; or different content for a version that exists |
 | `pull`, `prune` | a version back, and old versions away |
 
 A version becomes visible to nodes by its `manifest.json`, so that is always written last and removed first: whenever a

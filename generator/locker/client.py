@@ -31,8 +31,6 @@ _NEVER_AGAIN = (HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.HTTP_VERSION_NOT_SUPPORTE
 
 @record
 class Limits:
-    """Of each request."""
-
     connect_s: float = 10
     silence_s: float = 60
     """Of the server, after which a try ends."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -153,7 +154,6 @@ class Container:
             yield from self._client.download_blob(name, max_concurrency=1).chunks()
 
     def read(self, name: str) -> bytes:
-        """The content of a small blob."""
         return b"".join(self.stream(name))
 
     def delete(self, name: str, expected: Expected = None) -> None:
@@ -171,8 +171,11 @@ class Container:
                 if self._properties(name) is not None:
                     raise Conflict(f"{name} was changed by another program", _AGAIN) from error
 
+    def delete_all(self, blobs: Mapping[str, Stored]) -> None:
+        """Remove blobs, each only if it is the one that was listed."""
+        self.run_all(partial(self.delete, name, stored.etag) for name, stored in blobs.items())
+
     def _properties(self, name: str) -> BlobProperties | None:
-        """What is known of a blob; None if there is none."""
         try:
             return self._client.get_blob_client(name).get_blob_properties()
         except ResourceNotFoundError:

@@ -38,8 +38,6 @@ _VARIABLES: tuple[tuple[Way, str], ...] = (
 
 @record
 class Principal:
-    """Who a token is for."""
-
     name: str
     object_id: str
     kind: Literal["User", "ServicePrincipal"]
@@ -48,8 +46,6 @@ class Principal:
 
 @record
 class SignIn:
-    """How requests are signed."""
-
     way: Way
     described: str
     """For messages: what was used."""

@@ -44,7 +44,6 @@ class Version:
 
     @property
     def manifest(self) -> str:
-        """Name of its manifest."""
         return version_prefix(self.project, self.version) + MANIFEST
 
     @property
@@ -54,7 +53,6 @@ class Version:
 
     @property
     def size_bytes(self) -> int:
-        """Of all files."""
         return sum(file.size_bytes for file in self.files.values())
 
     @property
@@ -64,7 +62,6 @@ class Version:
 
 
 def version_prefix(project: str, version: str) -> str:
-    """`projects/<project>/<version>/`."""
     return f"{ROOT}{project}/{version}/"
 
 

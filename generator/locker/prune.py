@@ -18,8 +18,6 @@ Reference = tuple[str, str]
 
 @record
 class Prune:
-    """What would go and what would stay."""
-
     versions: tuple[Version, ...]
     blobs: Mapping[str, Stored]
     """Name → project blob that no version that stays lists."""
@@ -60,10 +58,10 @@ def prune(container: Container, plan: Prune) -> None:
     The blobs go before the other files: as long as a file of a version is left, the next run knows that there is more.
     """
     manifests = {v.manifest: v.files[v.manifest] for v in plan.versions if v.is_complete}
-    _delete_all(container, manifests)
-    _delete_all(container, plan.blobs)
+    container.delete_all(manifests)
+    container.delete_all(plan.blobs)
     files = {name: stored for version in plan.versions for name, stored in version.files.items()}
-    _delete_all(container, {name: stored for name, stored in files.items() if name not in manifests})
+    container.delete_all({name: stored for name, stored in files.items() if name not in manifests})
 
 
 def order(version: str) -> tuple[tuple[int, int, str], ...]:
@@ -73,11 +71,6 @@ def order(version: str) -> tuple[tuple[int, int, str], ...]:
 
 
 _PARTS = re.compile(r"([0-9]+)|([^0-9._-]+)")
-
-
-def _delete_all(container: Container, blobs: Mapping[str, Stored]) -> None:
-    tasks = (lambda name=name, stored=stored: container.delete(name, stored.etag) for name, stored in blobs.items())
-    container.run_all(tasks)
 
 
 def _reason_to_stay(

@@ -11,7 +11,8 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from ..disk import swap
@@ -24,8 +25,6 @@ from .layout import MANIFEST, Listing, Stored, blobs_prefix, listed_blobs, versi
 
 @record
 class Pulled:
-    """Where a version is now."""
-
     folder: Path
     files: int
     size_bytes: int
@@ -60,7 +59,7 @@ def pull(container: Container, project: str, version: str, into: Path) -> Pulled
             fetched += [(name, work / "blobs" / path, stored) for name, (path, stored) in blobs.items()]
             for _, path, _ in fetched:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            container.run_all(_downloads(container, fetched))
+            container.run_all(partial(_download, container, *each) for each in fetched)
             kept = _place_blobs(work / "blobs", target.parent / "blobs", [path for path, _ in blobs.values()])
             (work / "version").rename(target)
         finally:
@@ -90,11 +89,6 @@ def _wanted_blobs(container: Container, project: str, manifest: bytes) -> dict[s
         wanted[prefix + path] = (_path(prefix + path, prefix), known)
     _no_file_is_a_folder(path for path, _ in wanted.values())
     return wanted
-
-
-def _downloads(container: Container, fetched: list[tuple[str, Path, Stored]]) -> Iterator[Callable[[], None]]:
-    for name, path, stored in fetched:
-        yield lambda name=name, path=path, stored=stored: _download(container, name, path, stored)  # type: ignore[misc]
 
 
 def _download(container: Container, name: str, path: Path, stored: Stored) -> None:

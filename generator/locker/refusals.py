@@ -88,6 +88,11 @@ def not_azure(status: int, address: Address) -> Refused:
     )
 
 
+def hierarchical(address: Address) -> Refused:
+    """Return the problem of an account with which lockers do not work."""
+    return Refused(f"{address} {HIERARCHICAL[0]}", HIERARCHICAL[1], "HierarchicalNamespace")
+
+
 def _unreachable(error: Exception, address: Address) -> Refused:
     text = str(error)
     if "ProxyError" in text:
@@ -120,6 +125,7 @@ def _unreachable(error: Exception, address: Address) -> Refused:
 # ---------------------------------------------------------------- what each code means
 
 _Explanation = tuple[str, str]
+_Explain = Callable[[Address, SignIn], _Explanation]
 
 
 def _no_role(address: Address, sign_in: SignIn) -> _Explanation:
@@ -173,132 +179,96 @@ def _wrong_secret(address: Address, sign_in: SignIn) -> _Explanation:
     )
 
 
-def _no_keys(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: the account accepts no keys, only logins, but got {sign_in.described}",
+_PLAIN: tuple[tuple[str, str, str], ...] = (
+    (
+        "KeyBasedAuthenticationNotPermitted PublicAccessNotPermitted",
+        "the account accepts no keys, only logins, but got {used}",
         "az login, and --auth login",
-    )
-
-
-def _no_container(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: the account has no container '{address.container}'",
-        "the deployment creates it; otherwise: az storage container create --auth-mode login "
-        f"--account-name {address.account} --name {address.container}",
-    )
-
-
-def _being_deleted(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address}: the container is being deleted", "wait until it is gone, and deploy again"
-
-
-def _being_created(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address}: the account is still being created", "run the command again in a minute"
-
-
-def _disabled(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address}: the storage account is disabled", "see its subscription: spending limit or payment"
-
-
-def _leased(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: a file is leased by another program",
-        f"az storage blob lease break --account-name {address.account} …",
-    )
-
-
-def _changed_meanwhile(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: another program is changing it at the same time",
+    ),
+    (
+        "ContainerNotFound ResourceNotFound",
+        "the account has no container '{container}'",
+        "the deployment creates it; otherwise: az storage container create --auth-mode login --account-name {account} "
+        "--name {container}",
+    ),
+    ("ContainerBeingDeleted", "the container is being deleted", "wait until it is gone, and deploy again"),
+    ("AccountBeingCreated", "the account is still being created", "run the command again in a minute"),
+    (
+        "ContainerDisabled AccountIsDisabled",
+        "the storage account is disabled",
+        "see its subscription: spending limit or payment",
+    ),
+    (
+        "LeaseIdMissing",
+        "a file is leased by another program",
+        "az storage blob lease break --account-name {account} …",
+    ),
+    (
+        "BlobNotFound ConditionNotMet",
+        "another program is changing it at the same time",
         "wait until the other upload or prune has finished, then run the command again",
-    )
-
-
-def _damaged(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address}: the data that arrived is not what was sent", "run the command again"
-
-
-def _immutable(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: an immutability policy of the container forbids the change",
+    ),
+    ("Md5Mismatch", "the data that arrived is not what was sent", "run the command again"),
+    (
+        "BlobImmutableDueToPolicy BlobImmutableDueToLegalHold",
+        "an immutability policy of the container forbids the change",
         "use a container without one: versions could be neither fixed nor removed",
-    )
-
-
-def _hierarchical(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address} {HIERARCHICAL[0]}", HIERARCHICAL[1]
-
-
-def _not_encrypted(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address}: the account, or the SAS token, requires encryption", "write https://"
-
-
-def _wrong_place(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: {sign_in.described} may be used from certain addresses only, not from here",
+    ),
+    (
+        "AuthorizationProtocolMismatch AccountRequiresHttps",
+        "the account, or the SAS token, requires encryption",
+        "write https://",
+    ),
+    (
+        "AuthorizationSourceIPMismatch",
+        "{used} may be used from certain addresses only, not from here",
         "create one without that limit, or run the command where it is allowed",
-    )
-
-
-def _read_only(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: the account as a whole does not permit this now: it is read-only, or a copy in another region",
-        f"`az storage account show --name {address.account}` shows its state; its subscription may show why",
-    )
-
-
-def _encryption_key(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: the account is encrypted with your own key, which it cannot read from its key vault",
+    ),
+    (
+        "InsufficientAccountPermissions",
+        "the account as a whole does not permit this now: it is read-only, or a copy in another region",
+        "`az storage account show --name {account}` shows its state; its subscription may show why",
+    ),
+    (
+        "KeyVaultEncryptionKeyNotFound KeyVaultAccessTokenCannotBeAcquired",
+        "the account is encrypted with your own key, which it cannot read from its key vault",
         "check that the key exists and is enabled, and that the account's identity may use it",
-    )
+    ),
+    (
+        "BlobArchived BlobBeingRehydrated",
+        "a file is in the archive tier, so nodes cannot read it either",
+        "az storage blob set-tier --tier Hot --account-name {account} …, which takes hours; and look for the rule of "
+        "the account that archives files (az storage account management-policy show)",
+    ),
+)
+"""Codes with what to say of the container, and the way out, whoever is signed in."""
 
 
-def _archived(address: Address, sign_in: SignIn) -> _Explanation:
-    return (
-        f"{address}: a file is in the archive tier, so nodes cannot read it either",
-        f"az storage blob set-tier --tier Hot --account-name {address.account} …, which takes hours; and look for the "
-        "rule of the account that archives files (az storage account management-policy show)",
-    )
+def _plain(message: str, way_out: str) -> _Explain:
+    def explain(address: Address, sign_in: SignIn) -> _Explanation:
+        names = {"used": sign_in.described, "account": address.account, "container": address.container}
+        return f"{address}: {message.format(**names)}", way_out.format(**names)
+
+    return explain
 
 
-_CODES: dict[str, Callable[[Address, SignIn], _Explanation]] = {
-    "AuthorizationPermissionMismatch": _no_role,
-    "AuthorizationServiceMismatch": _no_role,
-    "AuthorizationResourceTypeMismatch": _no_role,
+_BY_WAY: dict[str, _Explain] = {
+    "AuthorizationPermissionMismatch AuthorizationServiceMismatch AuthorizationResourceTypeMismatch "
     "UnauthorizedBlobOverwrite": _no_role,
-    "InsufficientAccountPermissions": _read_only,
     "AuthorizationFailure": _network,
-    "AuthorizationSourceIPMismatch": _wrong_place,
-    "AuthorizationProtocolMismatch": _not_encrypted,
-    "AccountRequiresHttps": _not_encrypted,
-    "AuthenticationFailed": _wrong_secret,
-    "InvalidAuthenticationInfo": _wrong_secret,
-    "NoAuthenticationInformation": _wrong_secret,
-    "KeyBasedAuthenticationNotPermitted": _no_keys,
-    "PublicAccessNotPermitted": _no_keys,
-    "ContainerNotFound": _no_container,
-    "ResourceNotFound": _no_container,
-    "ContainerBeingDeleted": _being_deleted,
-    "ContainerDisabled": _disabled,
-    "AccountIsDisabled": _disabled,
-    "AccountBeingCreated": _being_created,
-    "BlobNotFound": _changed_meanwhile,
-    "ConditionNotMet": _changed_meanwhile,
-    "Md5Mismatch": _damaged,
-    "LeaseIdMissing": _leased,
-    "BlobImmutableDueToPolicy": _immutable,
-    "BlobImmutableDueToLegalHold": _immutable,
-    "BlobArchived": _archived,
-    "BlobBeingRehydrated": _archived,
-    "KeyVaultEncryptionKeyNotFound": _encryption_key,
-    "KeyVaultAccessTokenCannotBeAcquired": _encryption_key,
-    "EndpointUnsupportedAccountFeatures": _hierarchical,
-    "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts": _hierarchical,
-    "BlobOperationNotSupported": _hierarchical,
-    "ResourceTypeMismatch": _hierarchical,
+    "AuthenticationFailed InvalidAuthenticationInfo NoAuthenticationInformation": _wrong_secret,
+    "EndpointUnsupportedAccountFeatures BlobApiNotYetSupportedForHierarchicalNamespaceAccounts "
+    "BlobOperationNotSupported ResourceTypeMismatch": lambda address, _: (
+        f"{address} {HIERARCHICAL[0]}",
+        HIERARCHICAL[1],
+    ),
 }
-_STATUS: dict[int, Callable[[Address, SignIn], _Explanation]] = {401: _wrong_secret, 403: _no_role}
+_CODES: dict[str, _Explain] = {
+    code: explain
+    for codes, explain in (*_BY_WAY.items(), *((codes, _plain(*texts)) for codes, *texts in _PLAIN))
+    for code in codes.split()
+}
+_STATUS: dict[int, _Explain] = {401: _wrong_secret, 403: _no_role}
 """For codes that we do not know, what to try."""
 
 

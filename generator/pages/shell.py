@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from markupsafe import Markup
 
-from ..disk import own_file
+from ..disk import file
 from ..records import record
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _digest(text: str) -> str:
 
 def write(path: Path, text: str, option: str) -> None:
     """Replace the file in one step. CannotWrite leaves what was there; `option` names the file on the command line."""
-    own_file.write(
+    file.write_own(
         path,
         text.encode(),
         is_ours=lambda head: MARK.encode() in head,

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from generator import pipeline
 from generator.blobs import Store, Unusable, pinned
-from generator.blobs.fetch import fetch
-from generator.blobs.sources import LocalPath
+from generator.blobs.fetch import LocalPath, fetch
 from generator.files import assets
 from generator.files.file import Files
 from generator.output import diff

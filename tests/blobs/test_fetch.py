@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from generator.blobs import Store, pinned
-from generator.blobs.fetch import Network, Outcome, fetch
-from generator.blobs.sources import LocalPath, Source
+from generator.blobs.fetch import LocalPath, Network, Outcome, Source, fetch
 from generator.errors import CannotRead
 from tests.bed.sources import origin_or_skip
 from tests.blobs.catalogue import BINARY, BINARY_TAR, COMMIT, FILES, SOURCE, TAR, archive, blob, entry

@@ -87,5 +87,4 @@ def token_server() -> Iterator[Identity]:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as large, so that a test need not send megabytes."""
     monkeypatch.setattr("generator.locker.upload.SINGLE_PUT_BYTES", 1024)
-    monkeypatch.setattr("generator.locker.replace.SINGLE_PUT_BYTES", 1024)
-    monkeypatch.setattr("generator.locker.blocks.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("generator.locker.upload.BLOCK_BYTES", 1000)

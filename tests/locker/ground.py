@@ -11,12 +11,10 @@ from azure.core.credentials import AzureNamedKeyCredential
 
 from generator.locker import address
 from generator.locker.client import Limits
-from generator.locker.compare import Wanted, wanted_of
 from generator.locker.container import Container
 from generator.locker.credentials import SignIn
-from generator.locker.look import Look, look
-from generator.locker.replace import replace
-from generator.locker.upload import Done, upload
+from generator.locker.look import Look, Wanted, look, wanted_of
+from generator.locker.upload import Done, replace, upload
 from generator.projects.package import package_folder
 from tests.locker import azurite
 

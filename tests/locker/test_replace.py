@@ -8,7 +8,7 @@ import pytest
 
 from generator.locker.container import Conflict
 from generator.locker.look import look
-from generator.locker.replace import replace
+from generator.locker.upload import replace
 from tests.locker import azurite
 from tests.locker.faults import Request
 from tests.locker.ground import FILES, Silent, assert_whole, contents, noise, opened, project, send, stored, wanted

@@ -10,7 +10,7 @@ import pytest
 from azure.storage.blob import BlobBlock
 
 from generator.errors import CannotRead
-from generator.locker import blocks
+from generator.locker import upload as uploading
 from generator.locker.container import Conflict
 from generator.locker.look import look
 from generator.locker.refusals import Refused
@@ -203,9 +203,9 @@ def test_blocks_of_another_program_are_given_up(tmp_path: Path, container: azuri
 
 
 def test_blocks_cover_a_file_and_are_never_too_many() -> None:
-    for size_bytes in (1, 999, 1000, 1001, 123_456_789, blocks.BLOCK_BYTES * 50_001):
-        parts = blocks.blocks_of(Payload(size_bytes, b""))
-        assert len(parts) <= blocks.MOST_BLOCKS
+    for size_bytes in (1, 999, 1000, 1001, 123_456_789, uploading.BLOCK_BYTES * 50_001):
+        parts = uploading.blocks_of(Payload(size_bytes, b""))
+        assert len(parts) <= uploading.MOST_BLOCKS
         assert sum(part.size_bytes for part in parts) == size_bytes
         assert all(part.offset == sum(p.size_bytes for p in parts[:1]) * part.number for part in parts)
 
