@@ -55,7 +55,6 @@ def needs(plan: Plan, environment: Mapping[str, str]) -> tuple[Need, ...]:
 
 
 def assigned_roles(plan: Plan) -> tuple[str, ...]:
-    """Ids of the roles that the deployment assigns."""
     given = {name for each in plan.created_types for name in each.roles}
     return tuple(role for name, role in catalog.roles().items() if name in given)
 
@@ -87,7 +86,6 @@ def _own_group(plan: Plan, elsewhere: Iterable[tuple[str, ...]]) -> Iterator[Nee
 
 
 def _in_group_of(value: str) -> str:
-    """The group of a resource."""
     return value.rstrip("/").partition("/providers/")[0]
 
 

@@ -71,7 +71,6 @@ class Check(Rule):
         return True
 
     def run(self, plan: Plan, reader: Reader) -> Iterable[Finding]:
-        """What is wrong."""
         raise NotImplementedError
 
     @classmethod
@@ -88,8 +87,5 @@ class Check(Rule):
 
 
 class LocalCheck(Check):
-    """A check that also needs what is on this machine."""
-
     def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterable[Finding]:
-        """What is wrong."""
         raise NotImplementedError

@@ -83,7 +83,6 @@ class Clients:
 
     @property
     def subscription(self) -> str:
-        """The id of the session's."""
         return self._session.subscription
 
     def _writing(self, api_version: str) -> dict[str, Any]:
@@ -122,7 +121,6 @@ class Clients:
         return answer  # type: ignore[no-any-return]
 
     def follow(self, address: str) -> PipelineResponse[HttpRequest, HttpResponse]:
-        """A GET to an address that Azure has given."""
         from azure.core.rest import HttpRequest
 
         return self.send(HttpRequest("GET", address))

@@ -33,8 +33,6 @@ LOST_S = 900.0
 
 @record
 class Seen:
-    """A deployment as Azure has it."""
-
     id: str
     state: State
     began: str

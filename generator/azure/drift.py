@@ -54,7 +54,6 @@ def _record(plan: Plan, last: Seen | None, content: str) -> str:
 
 
 def text(found: Drift) -> str:
-    """For a terminal."""
     return "".join(f"{line}\n" for line in _lines(found))
 
 
@@ -81,7 +80,6 @@ def _table(title: str, rows: tuple[Row, ...]) -> Iterator[str]:
 
 
 def as_json(found: Drift) -> dict[str, object]:
-    """Plain data."""
     from .what_if_text import row_json
 
     return {

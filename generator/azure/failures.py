@@ -24,7 +24,6 @@ class Failure:
     fix: str | None
 
     def as_json(self) -> dict[str, str | None]:
-        """Plain data."""
         return {
             "part": self.part,
             "code": self.code,

@@ -191,7 +191,6 @@ class BootWatch:
         return news
 
     def placed(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-        """The tree with the steps that are known."""
         return with_steps(parts, self._extension, self._steps) if self._steps else parts
 
     def end(self, pause: Callable[[], None]) -> str | None:

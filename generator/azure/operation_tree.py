@@ -28,8 +28,6 @@ List = Callable[[str], Iterable[Mapping[str, Any]]]
 
 @record
 class Part:
-    """A module, or a resource."""
-
     resource: Resource
     state: State
     seconds: float | None
@@ -52,7 +50,6 @@ class Part:
 
     @property
     def leaves(self) -> Iterator[Part]:
-        """What has no parts."""
         if not self.parts:
             yield self
         for each in self.parts:
@@ -133,7 +130,6 @@ def _time(text: object) -> float:
 
 
 def failed(parts: Iterable[Part]) -> Iterator[Part]:
-    """The innermost parts that failed."""
     for part in parts:
         inside = list(failed(part.parts))
         if inside:

@@ -116,7 +116,6 @@ class Fixed:
     reason: str | None
 
     def as_json(self) -> dict[str, str | bool | None]:
-        """Plain data."""
         return {"what": self.text, "done": self.reason is None, "reason": self.reason}
 
 

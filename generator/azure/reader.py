@@ -39,7 +39,6 @@ class Reader:
 
     @property
     def subscription(self) -> str:
-        """Its id."""
         return self.session.subscription
 
     @property
@@ -52,7 +51,6 @@ class Reader:
         return _line(call, self._clients.written(call.write), self.subscription)
 
     def get(self, call: Call) -> Mapping[str, Any]:
-        """One object."""
         return self._once("get", call, lambda request: body_of(self._clients.send(request).http_response))
 
     def find(self, call: Call) -> Mapping[str, Any] | None:
@@ -65,7 +63,6 @@ class Reader:
             raise
 
     def pages(self, call: Call) -> Sequence[Mapping[str, Any]]:
-        """The items of a list, of all its pages."""
         return self._once("pages", call, self._pages)
 
     def find_pages(self, call: Call) -> Sequence[Mapping[str, Any]]:

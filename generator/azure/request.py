@@ -53,7 +53,6 @@ class Request:
         return self.method == "GET" or (self.method == "POST" and self.changes_nothing)
 
     def __call__(self, *, body: object = None, **values: str) -> Call:
-        """The request with its names filled in."""
         path = _HOLE.sub(lambda found: _segment(found[1], values), self.path)
         query = (("api-version", self.api_version), *((name, _filled(text, values)) for name, text in self.query))
         az = _HOLE.sub(lambda found: shlex.quote(values[found[1]]), self.az)
@@ -67,7 +66,6 @@ class Request:
 
 
 def whole(resource_id: str) -> str:
-    """A resource id as a part of a path."""
     return quote(resource_id.strip("/"), safe="/{}")
 
 

@@ -56,8 +56,6 @@ class Value:
 
 @record
 class Row:
-    """What happens to one resource."""
-
     action: Action
     resource: Resource
     values: tuple[Value, ...]
@@ -76,15 +74,12 @@ class Row:
 
 @record
 class WhatIf:
-    """The whole answer."""
-
     rows: tuple[Row, ...]
     """What needs a look first; then by type and name."""
     left_out: tuple[str, ...]
     """What the answer does not cover: modules that Azure did not take apart, and why."""
 
     def of(self, *actions: Action) -> tuple[Row, ...]:
-        """The rows of some actions."""
         return tuple(row for row in self.rows if row.action in actions)
 
     @property
@@ -99,7 +94,6 @@ class WhatIf:
 
 
 def read(properties: Mapping[str, Any]) -> WhatIf:
-    """The answer's `properties`."""
     rows = [*_rows(properties.get("changes"), certain=True), *_rows(properties.get("potentialChanges"), certain=False)]
     # Values that only noise made different are no change.
     rows.sort(key=lambda row: (ACTIONS.index(row.action), row.resource.type.lower(), row.resource.name.lower()))
@@ -250,7 +244,6 @@ def predicted(plan: Plan, reader: Reader, folder: Path, environment: Mapping[str
 
 
 def asked(plan: Plan, reader: Reader, template: Mapping[str, Any], parameters: Mapping[str, Any]) -> WhatIf:
-    """The answer for a template."""
     body = body_of(plan, template, parameters)
     body["properties"]["whatIfSettings"] = {"resultFormat": "FullResourcePayloads"}
     call = resource_manager.what_if(plan.deployment_name, body, az_lines.deployment(plan, "what-if"))

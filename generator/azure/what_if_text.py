@@ -23,7 +23,6 @@ _TITLES: dict[Action, tuple[str, str]] = {
 
 
 def headline(answer: WhatIf) -> str:
-    """One sentence."""
     counts = [f"{len(answer.of(action))} {title}" for action, (_, title) in _TITLES.items() if answer.of(action)]
     if not counts:
         return "nothing changes" if answer.is_complete else "nothing changes, as far as Azure can say"
@@ -31,7 +30,6 @@ def headline(answer: WhatIf) -> str:
 
 
 def text(answer: WhatIf) -> str:
-    """Everything, what needs a look first."""
     return "".join(f"{line}\n" for line in _lines(answer))
 
 
@@ -115,7 +113,6 @@ def _others(answer: WhatIf) -> Iterator[str]:
 
 
 def as_json(answer: WhatIf) -> dict[str, object]:
-    """Plain data."""
     return {
         "changes": answer.changes,
         "is_complete": answer.is_complete,
@@ -125,7 +122,6 @@ def as_json(answer: WhatIf) -> dict[str, object]:
 
 
 def row_json(row: Row) -> dict[str, object]:
-    """One row as plain data."""
     return {
         "action": row.action,
         "type": row.resource.type,

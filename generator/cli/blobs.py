@@ -17,8 +17,7 @@ from . import common
 
 if TYPE_CHECKING:
     from ..blobs import Blob, Store
-    from ..blobs.fetch import Outcome
-    from ..blobs.sources import Source
+    from ..blobs.fetch import Outcome, Source
 
 DESCRIPTION = """\
 Fetch third-party files that nodes use, for example LBNL NHC, or show which are on this machine.
@@ -141,7 +140,7 @@ def _fetch(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
 
 def _source(args: Namespace, meter: _Meter) -> Source:
     if args.origin is not None:
-        from ..blobs.sources import LocalPath
+        from ..blobs.fetch import LocalPath
 
         return LocalPath(args.origin)
     from ..blobs.fetch import Network

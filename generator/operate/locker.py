@@ -7,10 +7,9 @@ from pathlib import Path
 
 from ..errors import CannotRead
 from ..locker import prune as pruning
-from ..locker.compare import Difference, Wanted, compare, wanted_of
 from ..locker.container import Container
 from ..locker.layout import ROOT, Listing, Version, blobs_of, blobs_prefix, versions_of
-from ..locker.look import proven
+from ..locker.look import Difference, Wanted, compare, proven, wanted_of
 from ..locker.prune import Prune, Reference, order
 from ..locker.pull import Pulled
 from ..locker.pull import pull as fetch

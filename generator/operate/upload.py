@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import ProblemsFound
-from ..locker.compare import wanted_of
 from ..locker.container import Container
-from ..locker.look import Look, look
-from ..locker.replace import replace
-from ..locker.upload import Done, Progress
+from ..locker.look import Look, look, wanted_of
+from ..locker.upload import Done, Progress, replace
 from ..locker.upload import upload as send
 from ..projects.local import SHIPPED
 from ..words.counts import first_lines

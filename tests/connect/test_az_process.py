@@ -36,7 +36,7 @@ def words_of_az(tree: ast.Module) -> Iterator[tuple[str, ...]]:
 
 def test_only_the_tunnel_is_a_process_of_az() -> None:
     starting = [(name, tree) for name, tree in modules() if starts_programs(tree)]
-    assert {"azure/bicep.py", "blobs/sources.py", "cyclecloud/shell.py"} < {name for name, _ in starting}
+    assert {"azure/bicep.py", "blobs/fetch.py", "cyclecloud/shell.py"} < {name for name, _ in starting}
     found = {words for _, tree in starting for words in words_of_az(tree)}
     assert found == {("az",), ("az", "network", "bastion", "tunnel")}  # the first: `which("az")`
 

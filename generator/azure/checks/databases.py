@@ -18,7 +18,6 @@ from ..requests.services import MYSQL_OFFERS
 
 
 def _database(plan: Plan) -> AccountingPlan | None:
-    """The database that the deployment creates."""
     accounting = plan.slurm.accounting if plan.slurm else None
     return accounting if accounting is not None and accounting.is_new else None
 
@@ -36,7 +35,6 @@ class _OfDatabase(Check):
 
     @staticmethod
     def answer(plan: Plan, reader: Reader) -> Item:
-        """What the region offers to this subscription."""
         found = reader.get(MYSQL_OFFERS(region=plan.location))
         if not isinstance(found.get("properties"), dict):
             raise NotAsked("the answer about MySQL in the region says nothing")

@@ -29,8 +29,6 @@ _LINKS = "https://learn.microsoft.com/azure/dns/private-dns-virtual-network-link
 
 @record
 class Zone:
-    """A zone that the deployment creates or links."""
-
     name: str
     path: KeyPath
     zone_id: str | None
@@ -100,7 +98,6 @@ class LinkedElsewhere(Check):
     path = ("network", "blob_dns_zone")
 
     def needed(self, plan: Plan) -> bool:
-        """Whether a zone is created or linked."""
         return any(zone.zone_id is None or zone.links for zone in zones(plan))
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
@@ -113,7 +110,6 @@ class LinkedElsewhere(Check):
                 yield from self.judged(zone, vnet_id, rival, links or ())
 
     def judged(self, zone: Zone, vnet_id: str, rival: Item, links: Iterable[Item]) -> Iterator[Finding]:
-        """Links of the network to another zone of the name."""
         other = said(rival.get("id"))
         for link in links:
             if _leads_to(link, vnet_id):
@@ -128,7 +124,6 @@ class _OfExistingZone(Check):
         return any(self.concerns(zone) for zone in zones(plan))
 
     def concerns(self, zone: Zone) -> bool:
-        """Whether it is about this zone."""
         return zone.zone_id is not None
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:

@@ -45,7 +45,6 @@ class _OfHub(Check):
         yield from ()
 
     def judged(self, plan: Plan, vnet: Item) -> Iterator[Finding]:
-        """What is wrong with a hub that is there."""
         raise NotImplementedError
 
 

@@ -46,8 +46,6 @@ _ID = re.compile(
 
 @record
 class Urn:
-    """A marketplace image."""
-
     publisher: str
     offer: str
     sku: str
@@ -113,8 +111,6 @@ def _image_path(plan: Plan, place: KeyPath) -> KeyPath:
 
 @record
 class OwnImage:
-    """An image with a resource id."""
-
     owner: str
     group: str
     gallery: str | None
@@ -184,7 +180,6 @@ class _OfImages(Check):
         return list(self.of_owner(plan, reader, wanted, own)) if own is not None else []
 
     def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
-        """What is wrong with a marketplace image."""
         raise NotImplementedError
 
     def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
@@ -207,7 +202,6 @@ class ImageMissing(_OfImages):
             yield self.finding(wanted.path, text, f"az vm image list --all -l {plan.location} {names} -o table")
 
     def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
-        """It is nowhere, or elsewhere."""
         if not own.can_be_asked:
             yield self.not_known(f"{wanted.image} ({wanted.title}) is of another tenant's gallery", path=wanted.path)
             return

@@ -30,7 +30,6 @@ _AMLFS = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequis
 
 
 def _file_systems(plan: Plan) -> tuple[ManagedLustre, ...]:
-    """Those that the deployment creates."""
     return tuple(mount for mount in plan.all_mounts if isinstance(mount, ManagedLustre))
 
 

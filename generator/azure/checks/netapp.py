@@ -25,7 +25,6 @@ _VOLUMES = "Microsoft.NetApp/netAppAccounts/capacityPools/volumes"
 
 
 def _volumes(plan: Plan) -> tuple[NetAppVolume, ...]:
-    """Those that the deployment creates."""
     return tuple(mount for mount in plan.all_mounts if isinstance(mount, NetAppVolume))
 
 

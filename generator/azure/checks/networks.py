@@ -27,7 +27,6 @@ _EXISTING: KeyPath = ("network", "existing")
 
 
 def vnet_call(request: Request, vnet_id: str) -> Call:
-    """A question about a network."""
     parts = resource_id(vnet_id)
     return request(owner=parts.subscription, group=parts.resource_group, vnet=parts.name)
 
@@ -56,7 +55,6 @@ def _found(plan: Plan, vnet: Item) -> Iterator[tuple[SubnetPlan, Item]]:
 
 
 def _path(plan: Plan, subnet: SubnetPlan) -> KeyPath:
-    """Where the definition names a subnet."""
     name = subnet.role.removeprefix("compute-") if subnet.role.startswith("compute-") else None
     network = plan.resolved.get("network")
     existing = network.get("existing") if isinstance(network, dict) else None
@@ -81,7 +79,6 @@ class _OfExisting(Check):
             yield from self.judged(plan, vnet)
 
     def judged(self, plan: Plan, vnet: Item) -> Iterator[Finding]:
-        """What is wrong with a network that is there."""
         raise NotImplementedError
 
 
@@ -97,7 +94,6 @@ class NetworkMisplaced(_OfExisting):
         yield from self.misplaced(plan, reader.subscription, vnet)
 
     def misplaced(self, plan: Plan, subscription: str, vnet: Item | None) -> Iterator[Finding]:
-        """What is wrong with its place."""
         vnet_id = plan.network.vnet_id or ""
         parts = vnet_id.split("/")
         if len(parts) > 2 and not same(parts[2], subscription):

@@ -34,8 +34,6 @@ _TITLES = {ALL: "all vCPUs of the region", SPOT: "all spot vCPUs of the region"}
 
 @record
 class Limit:
-    """One limit of the region."""
-
     name: str
     """As Azure spells it."""
     limit: int
@@ -360,6 +358,5 @@ class AccountLimit(_OfCounts):
     what = "storage accounts"
 
     def count(self, plan: Plan) -> int:
-        """Locker and blob containers."""
         created = {name for mount in plan.all_mounts for name, _ in mount.created_accounts}
         return len(created) + plan.locker.is_new

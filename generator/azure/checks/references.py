@@ -19,8 +19,6 @@ from ..requests import resource_manager
 
 @record
 class _Reference:
-    """One of them."""
-
     id: str
     path: KeyPath
     what: str

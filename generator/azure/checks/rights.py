@@ -169,7 +169,6 @@ def grants(permission: Permission, action: str) -> bool:
 
 
 def missing(permissions: Iterable[Permission], actions: Iterable[str]) -> tuple[str, ...]:
-    """The actions that none of the roles gives."""
     every = tuple(permissions)
     return tuple(action for action in actions if not any(grants(each, action) for each in every))
 

@@ -30,7 +30,6 @@ class NotSignedIn(Check):
     question = "what Azure would say"
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Raises what signing in raises."""
         del plan
         reader.session.get_token()
         yield from ()

@@ -62,14 +62,12 @@ class _OfSizes(Check):
         return self.judged(plan, sizes)
 
     def judged(self, plan: Plan, sizes: Offered) -> Iterator[Finding]:
-        """What is wrong with each use of a size."""
         for each in plan.fleet:
             sku = sizes.get(folded(each.vm_size))
             if sku is not None:
                 yield from self.of_size(plan, each, sku)
 
     def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
-        """What is wrong with one use of a size that the region has."""
         raise NotImplementedError
 
 

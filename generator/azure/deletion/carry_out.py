@@ -131,7 +131,6 @@ class Deleting:
         return (self._group_state() or "").casefold() == "deleting"
 
     def _group_state(self) -> str | None:
-        """State of the group, None when it is gone."""
         self.writer.forget()
         found = self.writer.find(resource_manager.group(self.plan.resource_group))
         return None if found is None else str(below(found, "properties", "provisioningState"))

@@ -44,8 +44,6 @@ class Stopped(Exception):  # noqa: N818 - named by what happened
 
 @record
 class Decision:
-    """What deleting means now."""
-
     nodes: tuple[Thing, ...]
     """Machines that CycleCloud made: the cluster is terminated, and they are waited for."""
     going: tuple[Going, ...]

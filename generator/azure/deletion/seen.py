@@ -11,8 +11,6 @@ from ...records import record
 
 @record
 class Thing:
-    """One resource of a list."""
-
     id: str
     type: str
     name: str
@@ -30,8 +28,6 @@ class Thing:
 
 @record
 class Role:
-    """A role assignment of an identity of the deployment."""
-
     id: str
     scope: str
     principal: str
@@ -67,8 +63,6 @@ class NotSeen:
 
 @record
 class Seen:
-    """All that matters for deleting one deployment."""
-
     subscription: str
     group: Thing | None
     """The resource group; None when there is none."""

@@ -84,11 +84,9 @@ class Place:
         self.server_id = server_id(plan, reader.subscription)
 
     def group(self) -> Mapping[str, Any] | None:
-        """The resource group."""
         return self.reader.find(resource_manager.group(self.plan.resource_group))
 
     def resources(self) -> tuple[Thing, ...]:
-        """What is in it."""
         return tuple(map(_thing, self.reader.find_pages(resource_manager.resources_in(self.plan.resource_group))))
 
     def elsewhere(self) -> tuple[Thing, ...]:
@@ -97,11 +95,9 @@ class Place:
         return tuple(each for each in map(_thing, self.reader.pages(call)) if not within(self.scope, each.id))
 
     def server(self) -> Mapping[str, Any] | None:
-        """The machine of the CycleCloud server."""
         return self.reader.find(resource_manager.by_id(self.server_id)) if self.server_id else None
 
     def node_principals(self) -> tuple[str, ...]:
-        """Of the identity of the nodes."""
         found = self.reader.find(
             resource_manager.by_id(
                 f"{self.scope}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{self.plan.names.node_identity}"
@@ -191,7 +187,6 @@ _LOGGED = (
 
 
 def _logged(each: Thing) -> str:
-    """What of a resource has the setting."""
     return f"{each.id}/blobServices/default" if each.type.casefold().endswith("/storageaccounts") else each.id
 
 
@@ -222,7 +217,6 @@ def _locks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Lock]:
 
 
 def _principal(machine: Mapping[str, Any] | None) -> Iterator[str]:
-    """Of the machine's own identity."""
     found = below(machine or {}, "identity", "principalId")
     if isinstance(found, str) and found:
         yield found
@@ -237,7 +231,6 @@ def _data_disks(machine: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _thing(row: Mapping[str, Any]) -> Thing:
-    """One resource of a list."""
     tags = row.get("tags")
     return Thing(
         text_below(row, "id"),

@@ -33,7 +33,6 @@ def shown(plan: Plan, seen: Seen, decision: Decision) -> str:
 
 
 def _way(plan: Plan, seen: Seen) -> str:
-    """Who ends the machines."""
     if not seen.server:
         return "Azure deletes them, since the CycleCloud server is not there"
     if plan.server is None:
@@ -71,7 +70,6 @@ def _with_data(gone: Iterable[Thing]) -> Iterator[str]:
 
 
 def kept(gone: Iterable[Thing]) -> list[str]:
-    """What Azure keeps of what goes."""
     types = {each.type.casefold() for each in gone}
     rows = [row for kind, row in catalog.resource_types().items() if kind in types and row.kept]
     return [f"{row.kept} ({row.kept_page})" for row in reversed(rows)]
