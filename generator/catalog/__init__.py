@@ -92,7 +92,6 @@ what_if = table("what_if", azure_facts.WhatIf)
 
 
 def cloud(name: str) -> azure_facts.Cloud:
-    """One of Azure's clouds."""
     return clouds().clouds[name]
 
 

@@ -48,8 +48,6 @@ class ReservedPaths(Row, frozen=True, kw_only=True):
 
 
 class Limits(Fact, frozen=True, kw_only=True):
-    """Limits of Azure, CycleCloud and Slurm."""
-
     bastion_subnet_prefix: Value[int]
     bicep: Value[str]
     cloud_node_memory_percent: Value[int]

@@ -12,8 +12,6 @@ from .files import Fact, Row, Rows, table
 
 
 class ResourceType(Fact, frozen=True, kw_only=True):
-    """One row of the table."""
-
     name: str = field(name="type")
     """As Azure spells it: `Microsoft.Network/bastionHosts`."""
     api_version: str | None = None

@@ -233,8 +233,6 @@ class TypicalFigures(Row, frozen=True, kw_only=True):
 
 
 class GemmTypes(Row, frozen=True, kw_only=True):
-    """By GPU generation."""
-
     a100: str
     gb200: str
     h100: str

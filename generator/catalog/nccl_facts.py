@@ -62,8 +62,6 @@ class SizeCap(Row, frozen=True, kw_only=True):
 
 
 class Nccl(Fact, frozen=True, kw_only=True):
-    """Of NCCL's tests."""
-
     derived: Derived
     environments: Environments
     programs: dict[str, Program]

@@ -37,7 +37,6 @@ class AccountingPlan:
 def accounting_plan(
     slurm: Slurm, cluster_name: str, project: SlurmProject, *, has_gpus: bool, certificate: str | None = None
 ) -> AccountingPlan | None:
-    """The accounting database of a cluster; None without accounting."""
     accounting = slurm.accounting
     if accounting is None:
         return None

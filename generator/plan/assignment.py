@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ..catalog.sizes import VmSize
-from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects
 from ..records import record
 
@@ -77,16 +76,6 @@ def specs_of(
         SpecRef(project, spec, versions.get(project, ""), FIRST_ORDER + ORDER_STEP * place)
         for place, (project, spec) in enumerate(wanted)
     )
-
-
-def named_projects(definition: Definition) -> Iterator[str]:
-    """Every project that some role of the definition names itself."""
-    slurm = definition.slurm
-    if slurm is None:
-        return
-    for node in (slurm.scheduler, slurm.login, *slurm.partitions):
-        for text in (*(node.projects or ()), *node.extra_projects):
-            yield _split(text)[0]
 
 
 def _split(text: str) -> tuple[str, str]:

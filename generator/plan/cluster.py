@@ -34,8 +34,6 @@ PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
 
 @record
 class SlurmPlan:
-    """The Slurm cluster."""
-
     cluster_name: str
     template_name: str
     """Templates and clusters share one name space on the server."""
@@ -83,7 +81,6 @@ class SlurmPlan:
 
     @property
     def nodes(self) -> tuple[SchedulerPlan | LoginPlan | NodeArrayPlan, ...]:
-        """All roles: scheduler, login nodes, node arrays."""
         return (self.scheduler, self.login, *self.node_arrays)
 
     def role_of(self, machines: Machines) -> SchedulerPlan | LoginPlan | NodeArrayPlan:

@@ -13,7 +13,7 @@ from .. import catalog
 from ..definition.model.definition import Definition
 from ..records import computed_once, record
 from . import names
-from .access_kinds.registry import kind_of
+from .access import kind_of
 from .file_systems.registry import wanted_by
 from .network import route_plan, uses_nat_gateway
 
@@ -50,8 +50,6 @@ class Purpose(Enum):
 
 @record
 class Created:
-    """One resource type."""
-
     type: str
     path: tuple[str | int, ...]
     """Of the key that asks for it, or whose default does."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..problems.problem import KeyPath
 from ..records import record
-from .access_kinds.base import Access
+from .access import Access
 from .asked import Asked
 from .bicep_modules import BicepModule
 from .cleanup import CleanupPlan

@@ -43,13 +43,7 @@ class EgressRule:
     """Whether everything works without it."""
 
     @property
-    def is_lustres(self) -> bool:
-        """Whether the hosts of Managed Lustre connect."""
-        return "lustre" in self.sources
-
-    @property
     def targets(self) -> tuple[str, ...]:
-        """All destinations, of whichever kind."""
         return (*self.fqdns, *self.service_tags, *self.addresses)
 
 
@@ -64,7 +58,7 @@ class EgressPlan:
     @property
     def has_lustre(self) -> bool:
         """Whether a file system is created that needs rules of its own."""
-        return any(rule.is_lustres for rule in self.rules)
+        return any("lustre" in rule.sources for rule in self.rules)
 
 
 def egress_plan(

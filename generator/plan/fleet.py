@@ -41,12 +41,10 @@ class Machines:
 
     @property
     def is_node(self) -> bool:
-        """Whether they belong to the cluster."""
         return self.place[0] == "slurm"
 
     @property
     def name(self) -> str:
-        """The role, or the partition's name."""
         return self.role if self.partition is None else self.partition
 
     @property
@@ -70,7 +68,6 @@ class Machines:
 
 
 def partition_title(name: str) -> str:
-    """What the nodes of a partition are called."""
     return f"partition {name}"
 
 

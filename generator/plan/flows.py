@@ -9,13 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from .access_kinds.base import Access
+from ..records import record
+from .access import Access
 from .accounting import AccountingPlan
 from .file_systems.base import FileSystem
-from .flow import ANY, ENDPOINTS, EVERY_SUBNET, JUMPBOX, NODES, PEERS, REACHABLE, SERVER, USERS, Flow, host_prefix
+from .flow import (
+    ANY,
+    ENDPOINTS,
+    EVERY_SUBNET,
+    JUMPBOX,
+    NODES,
+    PEERS,
+    REACHABLE,
+    SERVER,
+    USERS,
+    Flow,
+    Party,
+    host_prefix,
+)
 from .network import NetworkPlan
 from .resources import MonitoringPlan
-from .security_rules import security_rules
+from .security_rules import security_rules, subnet_role
 from .server import ExistingServerPlan, ServerPlan
 
 _DATABASE, _MYSQL = "database", ("3306",)
@@ -54,7 +68,6 @@ def with_flows(
 
 
 def _of_cluster(server: ServerPlan | ExistingServerPlan) -> Iterator[Flow]:
-    """Between server, nodes and locker."""
     web = (str(server.https_port), str(server.cluster_port))
     yield Flow("nodes-server", NODES, SERVER, "Tcp", web, "nodes report to CycleCloud")
     yield Flow("server-nodes", SERVER, NODES, "Tcp", ("22",), "SSH through the server to scheduler and nodes")
@@ -95,3 +108,61 @@ def _of_peers(network: NetworkPlan, monitoring: MonitoringPlan | None) -> Iterat
         yield Flow("nodes-metrics", NODES, PEERS, "Tcp", ("443",), "nodes send metrics")
     if network.hub is not None and network.hub.reachable:
         yield Flow("nodes-reachable", NODES, REACHABLE, "*", ANY, "nodes use services that network.hub.reachable names")
+
+
+_INSIDE = {
+    SERVER: "the server",
+    JUMPBOX: "the jumpbox",
+    NODES: "nodes",
+    ENDPOINTS: "the locker",
+    "bastion": "Azure Bastion",
+    "netapp": "NetApp Files",
+    "lustre": "Managed Lustre",
+    "database": "the database",
+}
+_OUTSIDE = {
+    SERVER: "the existing server",
+    ENDPOINTS: "the locker of the existing server",
+    USERS: "users",
+    PEERS: "other networks",
+    "bastion": "Azure Bastion",
+}
+
+
+@record
+class FlowRow:
+    source: str
+    destination: str
+    ports: str
+    purpose: str
+
+
+def flow_rows(network: NetworkPlan) -> tuple[FlowRow, ...]:
+    """One row per flow, in the order of the table."""
+    return tuple(
+        FlowRow(
+            _party(network, flow.source),
+            _party(network, flow.destination),
+            _ports(flow.protocol, flow.ports),
+            flow.purpose,
+        )
+        for flow in network.flows
+    )
+
+
+def _party(network: NetworkPlan, party: Party) -> str:
+    subnet = network.subnet(subnet_role(network, party) or "")
+    if subnet is not None:
+        return f"{_INSIDE[party]} (`{subnet.name}`)"
+    if party == EVERY_SUBNET:
+        return "every subnet"
+    if party == REACHABLE and network.hub is not None:
+        return ", ".join(f"`{prefix}`" for prefix in network.hub.reachable)
+    return _OUTSIDE.get(party) or f"`{party}`"
+
+
+def _ports(protocol: str, ports: tuple[str, ...]) -> str:
+    name = {"Tcp": "TCP", "Udp": "UDP", "*": "TCP and UDP"}[protocol]
+    if ports != ("*",):
+        return f"{name} {', '.join(ports)}"
+    return "any" if protocol == "*" else f"{name}, any port"

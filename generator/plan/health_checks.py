@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..catalog.sizes import Figures, VmSize
-from . import amd_checks, stream_checks
+from . import amd_checks
 from .common_checks import gpu_services
 from .measured_checks import figures_of, ib_write, measured
 from .mig import MigPlan
-from .sourced import Sourced, check_line, sourced
+from .sourced import Sourced, check_line, figures_line, sourced
 from .xid_table import gpu_xid
 
 _MIG_SOURCE = ["nvidia-mig"]
@@ -30,13 +30,18 @@ def quick(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
     """Checks that read counters: processors, memory, disks, links, GPUs."""
     yield from _machine(size)
     if size.infiniband and (size.health or size.custom):
-        line = check_line("ib_ports", count=size.infiniband_nics, rate_gbit_per_s=size.infiniband_gbps_per_nic)
-        yield sourced(line, _asked_by(size, "ib_ports", "infiniband"))
+        yield check_line(
+            "ib_ports",
+            _asked_by(size, "ib_ports", "infiniband"),
+            count=size.infiniband_nics,
+            rate_gbit_per_s=size.infiniband_gbps_per_nic,
+        )
     elif size.infiniband:
-        yield sourced(check_line("ib_ports", documented=size.infiniband_nics), source_of(size, "infiniband"))
+        yield check_line("ib_ports", source_of(size, "infiniband"), documented=size.infiniband_nics)
     if size.nccl_topo_file and size.infiniband:
-        line = check_line("nccl_topology", file=size.nccl_topo_file, link=size.nccl_topo_link)
-        yield sourced(line, source_of(size, "topology"))
+        yield check_line(
+            "nccl_topology", source_of(size, "topology"), file=size.nccl_topo_file, link=size.nccl_topo_link
+        )
     if size.gpu_vendor == "NVIDIA":
         yield sourced("use nvidia", None)
         yield from _nvidia_quick(size, mig)
@@ -57,7 +62,7 @@ def deep(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
         yield from _nvidia_deep(size)
     elif size.gpu_vendor == "AMD":
         yield from amd_checks.deep(size)
-    yield from stream_checks.deep(size)
+    yield from _stream(size)
     if size.infiniband and size.health:
         yield ib_write(size)
 
@@ -75,34 +80,31 @@ def _asked_by(size: VmSize, check: str, group: str) -> object:
 def _machine(size: VmSize) -> Iterator[Sourced]:
     cpu, memory, swap, load = (figures_of(size, check) for check in ("cpu", "memory", "swap", "load"))
     sockets = {"sockets": cpu["sockets"]} if "sockets" in cpu else {}
-    yield sourced(check_line("cpu", threads=size.vcpus, **sockets), _asked_by(size, "cpu", "cpu"))
+    yield check_line("cpu", _asked_by(size, "cpu", "cpu"), threads=size.vcpus, **sockets)
     if size.health or "memory" in size.unpublished:
-        line = check_line(
-            "memory", expected_kib=memory.get("expected_kib"), tolerance_percent=memory.get("tolerance_percent")
-        )
-        yield sourced(line, memory.get("source"))
+        yield figures_line("memory", memory, "expected_kib", "tolerance_percent")
     if swap:
-        yield sourced(check_line("swap", max_kib=swap["max_kib"]), swap["source"])
+        yield check_line("swap", swap["source"], max_kib=swap["max_kib"])
     if load:
-        yield sourced(check_line("load", warn_at=load["warn_at"]), load["source"])
+        yield check_line("load", load["source"], warn_at=load["warn_at"])
     if "nvme_disks" in size.health:
-        yield sourced(check_line("nvme_disks", count=size.nvme_count), size.health["nvme_disks"]["source"])
+        yield check_line("nvme_disks", size.health["nvme_disks"]["source"], count=size.nvme_count)
     elif size.nvme_count:
-        yield sourced(check_line("nvme_disks", documented=size.nvme_count), source_of(size, "local_storage"))
+        yield check_line("nvme_disks", source_of(size, "local_storage"), documented=size.nvme_count)
 
 
 def _nvidia_quick(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     yield gpu_xid(size.gpu_model)
-    yield sourced(check_line("gpu_count", count=size.gpu_count), _asked_by(size, "gpu_count", "gpu"))
+    yield check_line("gpu_count", _asked_by(size, "gpu_count", "gpu"), count=size.gpu_count)
     yield from _memory_errors(size, mig)
     yield from _fabric(size, mig)
     if mig:
-        line = check_line("mig_slices", profile=mig.profile, gpus=size.gpu_count, count=mig.slices)
-        yield sourced(line, _MIG_SOURCE)
+        yield check_line("mig_slices", _MIG_SOURCE, profile=mig.profile, gpus=size.gpu_count, count=mig.slices)
     elif "gpu_nvlink" in size.health:  # the driver shows no links of a GPU in MIG mode, which has none to others
         links, active = nvlinks(size)
-        line = check_line("gpu_nvlink", gpus=size.gpu_count, links=links, active=active)
-        yield sourced(line, size.health["gpu_nvlink"]["source"])
+        yield check_line(
+            "gpu_nvlink", size.health["gpu_nvlink"]["source"], gpus=size.gpu_count, links=links, active=active
+        )
 
 
 def nvlinks(size: VmSize) -> tuple[int, int]:
@@ -118,12 +120,11 @@ def _fabric(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     yield gpu_services(size.fabric_manager, source_of(size, "nvlink_fabric") if size.fabric_manager else None)
     if size.fabric_registration and not mig:
         fabric = common.gpu_fabric
-        line = check_line("gpu_fabric", registration=size.fabric_registration, grace_s=fabric.grace_s)
-        yield sourced(line, fabric.source)
+        yield check_line("gpu_fabric", fabric.source, registration=size.fabric_registration, grace_s=fabric.grace_s)
     if size.fabric_registration == "rack":
-        yield sourced(check_line("imex_channel"), common.imex_channel.source)
+        yield check_line("imex_channel", common.imex_channel.source)
     if size.infiniband:
-        yield sourced(check_line("gpu_peermem"), common.gpu_peermem.source)
+        yield check_line("gpu_peermem", common.gpu_peermem.source)
 
 
 def _boot_services(size: VmSize, *, divided: bool = False) -> Sourced:
@@ -131,35 +132,27 @@ def _boot_services(size: VmSize, *, divided: bool = False) -> Sourced:
     services = catalog.health().common_checks.boot_services
     units = [*([size.fabric_manager] if size.fabric_manager else []), *services.units]
     joins = {"registration": size.fabric_registration} if size.fabric_registration and not divided else {}
-    line = check_line("boot_services", units=" ".join(units), **joins, within_s=services.within_s)
-    return sourced(line, services.source)
+    return check_line("boot_services", services.source, units=" ".join(units), **joins, within_s=services.within_s)
 
 
 def _memory_errors(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     if size.gpu_model in catalog.health().common_checks.gpu_pages.models:  # they have no spare rows
         pages = figures_of(size, "gpu_pages")
-        line = check_line("gpu_pages", **_listed(size, pages), retired_max=pages.get("retired_max"))
-        yield sourced(line, pages.get("source"))
+        yield figures_line("gpu_pages", pages, "retired_max", **_listed(size, pages))
         return
     limits = figures_of(size, "gpu_memory_errors")
-    line = check_line(
-        "gpu_ecc",
-        sram_uncorrectable_max=limits.get("sram_uncorrectable_max"),
-        sram_correctable_max=limits.get("sram_correctable_max"),
-        dram_any_max=limits.get("dram_any_max"),
-    )
-    yield sourced(line, limits.get("source"))
+    yield figures_line("gpu_ecc", limits, "sram_uncorrectable_max", "sram_correctable_max", "dram_any_max")
     if mig:
-        yield sourced(check_line("gpu_spare_rows", gpus=size.gpu_count), _IN_PLACE_OF_REMAP)
+        yield check_line("gpu_spare_rows", _IN_PLACE_OF_REMAP, gpus=size.gpu_count)
         return
-    line = check_line(
+    yield check_line(
         "gpu_remap",
+        limits.get("source"),
         **_listed(size, limits),
         pending_max=limits.get("remap_pending_max"),
         failure_max=limits.get("remap_failure_max"),
         uncorrectable_max=limits.get("remap_uncorrectable_max"),
     )
-    yield sourced(line, limits.get("source"))
 
 
 def _listed(size: VmSize, limits: Figures) -> dict[str, object]:
@@ -171,4 +164,22 @@ def _nvidia_deep(size: VmSize) -> Iterator[Sourced]:
     yield from measured(size)
     if size.health:
         diagnostic = catalog.health().common_checks.gpu_diagnostic
-        yield sourced(check_line("gpu_diagnostic", level=diagnostic.level), diagnostic.source)
+        yield check_line("gpu_diagnostic", diagnostic.source, level=diagnostic.level)
+
+
+def _stream(size: VmSize) -> Iterator[Sourced]:
+    """STREAM with the build and the threads of the published floor; without a floor it has no baseline on the node."""
+    if size.gpu_count or not size.infiniband:
+        return
+    stream = catalog.streams().get(size.name)
+    if stream is None:
+        yield check_line("cpu_stream", None, floor_mb_per_s=None)
+        return
+    yield check_line(
+        "cpu_stream",
+        stream.source,
+        floor_mb_per_s=stream.floor_mb_per_s,
+        program=stream.program,
+        threads=stream.threads,
+        places=stream.places,
+    )

@@ -49,7 +49,6 @@ _HEADER = """| VM size | check | floor | warns below | tries | how | environment
 
 
 def page() -> str:
-    """The whole page."""
     rows = "".join(row for name in catalog.vm_size_names() for row in _rows(catalog.vm_size(name)))
     return (
         _START

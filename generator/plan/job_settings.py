@@ -199,8 +199,6 @@ def _part_of(rate: str, share: Decimal) -> str:
 
 @record
 class _Job:
-    """What the settings of every job follow from."""
-
     name: str
     recipe: Recipe
     place: Place

@@ -125,7 +125,6 @@ def shared_folders(kind: str, stage_path: str) -> tuple[str, ...]:
 
 
 def installed(folders: tuple[str, ...]) -> str:
-    """What creates such folders, for root."""
     return f"install -d -m 1777 {shlex.join(folders)}"
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from .. import catalog
 from ..catalog.health_facts import HealthTests
 from ..catalog.sizes import Figures, VmSize
-from .sourced import Sourced, check_line, sourced
+from .sourced import Sourced, check_line
 
 _MPI_SOURCE = "Azure/azurehpc:experimental/cc_slurm_nhc (module mpi/hpcx; NC sizes mpi/openmpi)"
 _OF_NCCL = ("CUDA_", "NCCL_")
@@ -44,20 +44,21 @@ def ib_write(size: VmSize) -> Sourced:
     write = figures_of(size, "ib_write")
     if not write:
         if size.gpu_vendor != "NVIDIA":
-            return sourced(check_line("ib_write", floor_gbit_per_s=None), None)
+            return check_line("ib_write", None, floor_gbit_per_s=None)
         defaults = tests().relative
-        line = check_line("ib_write", floor_gbit_per_s=None, message_bytes=defaults.message_bytes, gpu_memory="yes")
-        return sourced(line, defaults.source)
+        return check_line(
+            "ib_write", defaults.source, floor_gbit_per_s=None, message_bytes=defaults.message_bytes, gpu_memory="yes"
+        )
     of_host = {} if write["gpu_memory"] else {"queue_pairs": 2, "seconds": 10}
-    line = check_line(
+    return check_line(
         "ib_write",
+        write["source"],
         floor_gbit_per_s=write["floor_gbit_per_s"],
         message_bytes=write["message_bytes"],
         gpu_memory="yes" if write["gpu_memory"] else "no",
         **of_host,
-        **(_clock_lock(size) if write["gpu_memory"] else {}),
+        **_clock_lock(size) if write["gpu_memory"] else {},
     )
-    return sourced(line, write["source"])
 
 
 def tests() -> HealthTests:
@@ -73,8 +74,9 @@ def _clock_lock(size: VmSize) -> dict[str, object]:
 
 def _copies(check: str, figures: Figures, lock: dict[str, object]) -> Sourced:
     floor, warn = figures.get("floor_gb_per_s"), figures.get("warn_below_gb_per_s")
-    line = check_line(check, floor_gb_per_s=floor, warn_below_gb_per_s=warn, **(lock if figures else {}))
-    return sourced(line, figures.get("source"))
+    return check_line(
+        check, figures.get("source"), floor_gb_per_s=floor, warn_below_gb_per_s=warn, **lock if figures else {}
+    )
 
 
 def _nccl(size: VmSize) -> Iterator[Sourced]:
@@ -125,15 +127,15 @@ def loopback_figures(size: VmSize) -> Figures | None:
 
 def _all_reduce(size: VmSize, check: str, figures: Figures) -> Sourced:
     end = {"message_end": figures["message_end"]} if "message_end" in figures else {}
-    line = check_line(
+    return check_line(
         check,
+        figures["source"],
         ranks=size.gpu_count,
         message=figures["message"],
         **end,
         floor_gb_per_s=figures["floor_gb_per_s"],
         attempts=figures["attempts"],
     )
-    return sourced(line, figures["source"])
 
 
 def _environment(size: VmSize, name: str) -> Sourced:
@@ -143,12 +145,20 @@ def _environment(size: VmSize, name: str) -> Sourced:
         variables = {
             key: value for key, value in size.nccl_env if key.startswith(_OF_NCCL) and key not in _NOT_FOR_CHECKS
         }
-        line = check_line("nccl_environment", name=name, place="host", bind_to="numa", module=module, **variables)
-        return sourced(line, [*size.sources.get("nccl_env", ()), _MPI_SOURCE])
+        return check_line(
+            "nccl_environment",
+            [*size.sources.get("nccl_env", ()), _MPI_SOURCE],
+            name=name,
+            place="host",
+            bind_to="numa",
+            module=module,
+            **variables,
+        )
     row = tests().environments[name]
     library = {"library_path": row.library_path} if row.library_path else {}
-    line = check_line(
+    return check_line(
         "nccl_environment",
+        [row.source, _MPI_SOURCE],
         name=name,
         place=row.place,
         bind_to=row.bind_to,
@@ -157,4 +167,3 @@ def _environment(size: VmSize, name: str) -> Sourced:
         **library,
         **row.variables,
     )
-    return sourced(line, [row.source, _MPI_SOURCE])

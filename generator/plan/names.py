@@ -54,7 +54,6 @@ def resource_group(definition: Definition) -> str:
 
 
 def creates_resource_group(definition: Definition) -> bool:
-    """Whether the deployment creates its resource group."""
     wanted = definition.azure.resource_group
     return wanted is None or isinstance(wanted, str)
 

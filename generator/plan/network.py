@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Literal
+from urllib.parse import urlsplit
 
+from .. import catalog
 from ..definition.model.definition import Definition
 from ..definition.model.fields import values_of
 from ..definition.model.network import ExistingSubnet
 from ..definition.model.slurm import NodeProjects
 from ..records import record
 from . import names
-from .access_kinds.base import AccessKind
-from .access_kinds.registry import kind_of
+from .access import AccessKind, kind_of
 from .addresses import endpoint_names, needed_addresses, smallest_subnet
 from .asked import HUB_VNET, Asked, asked_or
 from .bicep_modules import Expression
 from .file_systems.registry import wanted_by
 from .flow import Direction, Flow, Protocol
-from .proxy import ProxyPlan, proxy_plan
 from .subnet_kinds import SubnetRole
 from .subnets import ROLES, Layout, compute_role, in_order, kind_of_role, parse_network, place_subnets, without_overlaps
 
@@ -138,7 +138,6 @@ class NetworkPlan:
         return tuple(sorted(found, key=lambda subnet: subnet.role != "compute"))
 
     def subnet(self, role: SubnetRole) -> SubnetPlan | None:
-        """The subnet of a role, if this network has it."""
         return next((subnet for subnet in self.subnets if subnet.role == role), None)
 
 
@@ -213,7 +212,6 @@ def layout_of(definition: Definition) -> Layout | None:
 
 
 def given_prefixes(definition: Definition) -> Mapping[SubnetRole, IPv4Network]:
-    """The prefixes that the definition sets and that are CIDRs."""
     texts = {role: getattr(definition.network.subnets, role) for role in ROLES}
     parsed = {
         role: parse_network(text)
@@ -318,3 +316,32 @@ def _existing_subnets(definition: Definition) -> tuple[SubnetPlan, ...]:
         )
         for role, subnet in existing_subnets(definition).items()
     )
+
+
+@record
+class ProxyPlan:
+    url: str
+    host: str
+    port: int
+    no_proxy: tuple[str, ...]
+    """Hosts, domains (`.example.com`) and prefixes that are reached without it, beside the locker."""
+    locker_domain: str
+    """Of all storage accounts in the cloud; the locker is reached through its private endpoint."""
+
+    @property
+    def exceptions(self) -> tuple[str, ...]:
+        """Everything that is reached without it."""
+        return (*self.no_proxy, self.locker_domain)
+
+
+def proxy_plan(definition: Definition) -> ProxyPlan | None:
+    """The proxy; None without one. Names of the locker lead to its private endpoint, which no proxy has to reach."""
+    wanted = definition.network.proxy
+    if wanted is None:
+        return None
+    parts = urlsplit(wanted.url)
+    own = () if definition.network.existing is not None else (definition.network.address_space,)
+    blob = "." + catalog.cloud(definition.azure.cloud).blob_endpoint
+    direct = catalog.egress().direct.addresses
+    exceptions = dict.fromkeys(("localhost", "127.0.0.1", *direct, *own, *wanted.no_proxy))
+    return ProxyPlan(wanted.url.rstrip("/"), parts.hostname or "", parts.port or 80, tuple(exceptions), blob)

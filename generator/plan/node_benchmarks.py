@@ -90,7 +90,6 @@ def _typical(size: VmSize) -> Iterator[tuple[str, ...]]:
 
 
 def titles(keys: Iterable[str]) -> str:
-    """Titles and addresses of sources."""
     rows = (catalog.sources()[key] for key in keys)
     return "; ".join(f"{row.title} ({row.url})" if row.url else row.title for row in rows)
 

@@ -31,7 +31,6 @@ def image_of(slurm: Slurm, node: NodeProjects, hardware: VmSize) -> str:
 
 
 def is_default(slurm: Slurm, partition: Partition) -> bool:
-    """The partition marked default, or the only one."""
     return partition.default or len(slurm.partitions) == 1
 
 
@@ -378,8 +377,6 @@ class SchedulerPlan:
 
 @record
 class LoginPlan:
-    """Login nodes."""
-
     hardware: VmSize
     image: str
     count: int

@@ -102,7 +102,6 @@ def _secret(
 
 
 def asked_values(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:
-    """The values that the definition left open."""
     candidates = (admin.ssh_public_key, network.hub.vnet_id if network.hub else None)
     return tuple(value for value in candidates if isinstance(value, Asked))
 

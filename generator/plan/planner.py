@@ -9,8 +9,7 @@ from ..definition.model.definition import Definition
 from ..definition.model.fields import plain_values, values_of
 from ..projects.local import AvailableProject
 from . import names
-from .access_kinds.base import Ends
-from .access_kinds.registry import kind_of
+from .access import Ends, kind_of
 from .cleanup import cleanup_plan
 from .cluster import SlurmPlan, slurm_plan
 from .created_types import created_types

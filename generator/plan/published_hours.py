@@ -33,7 +33,6 @@ class StepHours:
 
     @property
     def node_hours(self) -> float:
-        """Nodes times hours."""
         return self.nodes * self.hours
 
     @property

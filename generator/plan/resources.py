@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from .. import catalog
 from ..records import record
-from .access_kinds.base import Access
+from .access import Access
 from .accounting import AccountingPlan
 from .created_types import Created
 from .file_systems.base import FileSystem

@@ -90,8 +90,6 @@ class JumpboxPlan:
 
 @record
 class ServerPlan:
-    """The CycleCloud server VM."""
-
     vm_name: str
     vm_size: str
     release: str

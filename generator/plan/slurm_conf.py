@@ -80,7 +80,6 @@ def parameters(value: str) -> dict[str, str]:
 
 
 def slurm_value(value: Value) -> str:
-    """A value as slurm.conf writes it."""
     if isinstance(value, bool):
         return "YES" if value else "NO"
     return str(value)

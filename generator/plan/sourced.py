@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from ..catalog.sizes import Figures
 from ..records import record
 
 
@@ -21,9 +22,12 @@ def sourced(text: str, source: object) -> Sourced:
     return Sourced(" ".join(text.split()), " ".join(words.split()) or "null")
 
 
-def check_line(check: str, **arguments: object) -> str:
+def check_line(check: str, source: object, /, **arguments: object) -> Sourced:
     """`check key=value ...`; None becomes null, and every word is safe for the shell that reads it."""
-    words = [check]
-    for key, value in arguments.items():
-        words.append(f"{key}={shlex.quote('null' if value is None else str(value))}")
-    return " ".join(words)
+    words = [f"{key}={shlex.quote('null' if value is None else str(value))}" for key, value in arguments.items()]
+    return sourced(" ".join((check, *words)), source)
+
+
+def figures_line(check: str, figures: Figures, *keys: str, **more: object) -> Sourced:
+    """The line of a check whose arguments are keys of the catalogue's figures; null where these are not published."""
+    return check_line(check, figures.get("source"), **more, **{key: figures.get(key) for key in keys})

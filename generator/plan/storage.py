@@ -39,7 +39,6 @@ class LockerPlan:
 
     @property
     def is_new(self) -> bool:
-        """Whether the deployment creates it."""
         return self.account_id is None
 
 
@@ -71,8 +70,6 @@ def locker_plan(definition: Definition) -> LockerPlan:
 
 @record
 class FileSystems:
-    """The shared file systems of the cluster."""
-
     sched: FileSystem
     home: FileSystem
     mounts: tuple[FileSystem, ...]
@@ -99,7 +96,6 @@ class FileSystems:
 
 
 def file_systems(definition: Definition) -> FileSystems:
-    """What the cluster of a definition has."""
     sched, home, *mounts = requested(definition)
     return in_mount_order(FileSystems(sched, home, tuple(mounts)))
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 
 from ..records import record
-from .access_kinds.registry import KINDS as ACCESS_KINDS
+from .access import KINDS as ACCESS_KINDS
 from .file_systems.registry import KINDS as FILE_SYSTEM_KINDS
 from .subnet_kinds import SubnetKind, SubnetRole
 

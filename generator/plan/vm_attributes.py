@@ -54,7 +54,6 @@ def named(key: str) -> Named:
 
 
 def known_attributes(*, of_volume: bool) -> Mapping[str, NodeAttribute]:
-    """Attribute of a node, or of a volume, → what it accepts."""
     known = catalog.node_attributes()
     return known.volume_attributes if of_volume else known.attributes
 

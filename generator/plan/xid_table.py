@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..catalog.health_facts import Xid
-from .sourced import Sourced, check_line, sourced
+from .sourced import Sourced, check_line
 
 _GENERATIONS = ("v100", "a100", "h100", "gb200")
 _OTHER = "other"
@@ -28,8 +28,7 @@ def gpu_xid(model: str | None) -> Sourced:
     """The check of the kernel log, for the generation of this GPU model."""
     xids = catalog.xids()
     generation = catalog.gpu_generation(model) or _OTHER
-    line = check_line("gpu_xid", generation=generation, look_back_h=xids.windows.look_back_h)
-    return sourced(line, xids.xids_source)
+    return check_line("gpu_xid", xids.xids_source, generation=generation, look_back_h=xids.windows.look_back_h)
 
 
 def xid_table() -> str:

@@ -13,7 +13,7 @@ from ..plan.asked import Asked
 from ..plan.deployment import Plan
 from ..plan.drained import drained_nodes
 from ..plan.file_systems.registry import by_kind
-from ..plan.flow_rows import flow_rows
+from ..plan.flows import flow_rows
 from ..plan.nodes import NodeArrayPlan, SchedulerPlan
 from ..plan.parameters import RANDOM_TEXT
 from ..plan.shells import shells

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from .. import catalog
 from ..definition.model.slurm import NewDatabase
-from ..plan.access_kinds.registry import KINDS, kind_of
+from ..plan.access import KINDS, kind_of
 from ..plan.addresses import needed_addresses, smallest_subnet
 from ..plan.file_systems.registry import wanted_by
 from ..plan.network import existing_subnets, prefix_lengths, route_plan

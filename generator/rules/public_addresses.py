@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..definition.model.slurm import Slurm
-from ..plan.access_kinds.registry import kind_of
+from ..plan.access import kind_of
 from ..plan.cluster import server_release
 from ..plan.network import route_plan
 from ..plan.nodes import is_hpc, sizes_of

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from .. import catalog
 from ..definition.model.slurm import NewDatabase, Slurm
-from ..plan.access_kinds.registry import kind_of
+from ..plan.access import kind_of
 from ..plan.network import route_plan
 from ..problems.problem import Problem
 from .addresses import prefix, private_ranges

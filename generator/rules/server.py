@@ -8,7 +8,7 @@ from typing import Any
 
 from ..definition.model.server import ExistingServer
 from ..plan import names
-from ..plan.access_kinds.registry import kind_of
+from ..plan.access import kind_of
 from ..plan.file_systems.registry import is_created
 from ..problems.problem import Problem
 from .azure_names import GUID

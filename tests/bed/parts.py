@@ -11,8 +11,7 @@ from dataclasses import replace
 from generator.catalog import VmSize
 from generator.definition.model.definition import Job
 from generator.plan import names
-from generator.plan.access_kinds.base import Ends
-from generator.plan.access_kinds.registry import KINDS
+from generator.plan.access import KINDS, Ends
 from generator.plan.accounting import AccountingPlan, mysql_tier
 from generator.plan.cleanup import cleanup_plan
 from generator.plan.cluster import SlurmPlan

@@ -264,7 +264,6 @@ class FileSystem(ABC):
 
 
 def default_mount_options(protocol: Protocol) -> str | None:
-    """Recommended options of a protocol, from the catalogue."""
     row = catalog.mount_options().get(protocol)
     return row.value if row else None
 

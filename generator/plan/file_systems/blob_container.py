@@ -74,33 +74,27 @@ class BlobContainer(FileSystem):
 
     @classmethod
     def is_created(cls, section: BlobMount) -> bool:
-        """Where the definition asks for it."""
         return section.create
 
     @property
     def label(self) -> str:
-        """For `cycleforge plan`."""
         return "blob by blobfuse"
 
     @property
     def description(self) -> str:
-        """For the README."""
         new = "the new account " if self.created else ""
         return f"blob container `{self.container}` of {new}`{self.storage_account}` by blobfuse"
 
     @property
     def origin(self) -> str:
-        """For `cycleforge plan`."""
         return f"{self.storage_account}/{self.container}{', created by the deployment' if self.created else ''}"
 
     @property
     def left_behind(self) -> str | None:
-        """What belongs to someone else."""
         return None if self.created else f"the storage account `{self.storage_account}`"
 
     @property
     def service(self) -> str | None:  # type: ignore[override]
-        """That of the account, if it is new."""
         return "Blob Storage" if self.created else None
 
     @property

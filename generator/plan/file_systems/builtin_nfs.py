@@ -23,7 +23,6 @@ class BuiltinNfs(FileSystem):
 
     @classmethod
     def planned(cls, place: Place, section: storage.BuiltinNfs) -> BuiltinNfs:
-        """The disk of /sched or /shared."""
         return cls(name=place.name, path=place.path, size_gib=section.size_gb, export_path=place.path)
 
     @property
@@ -41,15 +40,12 @@ class BuiltinNfs(FileSystem):
 
     @property
     def label(self) -> str:
-        """For `cycleforge plan`."""
         return "NFS from the scheduler"
 
     @property
     def description(self) -> str:
-        """For the README."""
         return f"NFS disk of the scheduler, {self.size_gib} GiB"
 
     @property
     def origin(self) -> str:
-        """For `cycleforge plan`."""
         return "disk of the scheduler"

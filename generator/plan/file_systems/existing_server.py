@@ -37,17 +37,14 @@ class ExistingServer(FileSystem):
 
     @property
     def label(self) -> str:
-        """For `cycleforge plan`."""
         return f"existing {_WORDS[self.protocol]}"
 
     @property
     def description(self) -> str:
-        """For the README."""
         return f"existing {_WORDS[self.protocol]} at {self.address}"
 
     @property
     def origin(self) -> str:
-        """For `cycleforge plan`."""
         return f"{self.address}:{self.export_path}" if self.export_path else self.address
 
     @property
@@ -72,5 +69,4 @@ class ExistingServer(FileSystem):
 
     @property
     def left_behind(self) -> str:
-        """It belongs to someone else."""
         return f"the existing file system of `{self.path}`"

@@ -68,32 +68,26 @@ class ManagedLustre(FileSystem):
 
     @property
     def created_names(self) -> tuple[tuple[str, str], ...]:
-        """The file system."""
         return (("Microsoft.StorageCache/amlFilesystems", self.resource_name),)
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """The file system."""
         return (f"file system {self.resource_name}",)
 
     @property
     def label(self) -> str:
-        """For `cycleforge plan`."""
         return f"Managed Lustre, {self.tier_mb_per_s_per_tib} MB/s per TiB"
 
     @property
     def description(self) -> str:
-        """For the README."""
         return f"Azure Managed Lustre, {self.size_tib} TiB, {self.tier_mb_per_s_per_tib} MB/s per TiB"
 
     @property
     def origin(self) -> str:
-        """For `cycleforge plan`."""
         return "created by the deployment"
 
     @property
     def size_tib(self) -> int:
-        """Capacity in TiB."""
         return self.size_gib // GIB_PER_TIB
 
     @property
@@ -137,7 +131,6 @@ class ManagedLustre(FileSystem):
         )
 
     def module(self, index: int) -> BicepModule:
-        """The file system."""
         return BicepModule(
             f"lustre{index}",
             "modules/lustre.bicep",

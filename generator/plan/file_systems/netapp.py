@@ -81,12 +81,10 @@ class NetAppVolume(FileSystem):
 
     @property
     def label(self) -> str:
-        """For `cycleforge plan`."""
         return f"NetApp Files{', large volume' if self.large_volume else ''}, {self._level}"
 
     @property
     def description(self) -> str:
-        """For the README."""
         size = f"{self.size_gib} GiB{' in a large volume' if self.large_volume else ''}"
         return f"Azure NetApp Files, {size}, {self._level}"
 
@@ -97,7 +95,6 @@ class NetAppVolume(FileSystem):
 
     @property
     def origin(self) -> str:
-        """For `cycleforge plan`."""
         return "created by the deployment"
 
     @property
@@ -127,7 +124,6 @@ class NetAppVolume(FileSystem):
         return (BicepModule(_ACCOUNT, "modules/netapp-account.bicep", given(name=mounts[0].account_name)),)
 
     def module(self, index: int) -> BicepModule:
-        """Pool and volume."""
         return BicepModule(
             f"volume{index}",
             "modules/netapp-volume.bicep",
@@ -148,7 +144,6 @@ class NetAppVolume(FileSystem):
 
     @property
     def created_names(self) -> tuple[tuple[str, str], ...]:
-        """The account, the pool and the volume."""
         account = "Microsoft.NetApp/netAppAccounts"
         pool = f"{account}/capacityPools"
         return (
