@@ -135,7 +135,6 @@ def _expected_choice(value: Value, *, may_be_several: bool) -> str | None:
 
 
 def _shown(value: Value) -> str:
-    """A value on one line, short."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 

@@ -181,7 +181,6 @@ def _expected(key: str) -> tuple[frozenset[str] | None, str]:
 
 
 def trees(value: AttributeValue) -> Iterator[Tree]:
-    """Expressions inside a value."""
     match value:
         case Expression(_, tree):
             yield tree

@@ -38,8 +38,6 @@ class Name:
 
 @record
 class Call:
-    """A function call."""
-
     function: str
     arguments: tuple[Tree, ...]
 
@@ -54,8 +52,6 @@ class Unary:
 
 @record
 class Binary:
-    """Two operands."""
-
     operator: str
     left: Tree
     right: Tree

@@ -41,7 +41,6 @@ class FileText:
         return places.get(str(path[0]), Place(1, 1, 1)) if path else Place(1, 1, 1)
 
     def is_from_environment(self, path: KeyPath) -> bool:
-        """Never."""
         return False
 
 
@@ -142,8 +141,6 @@ _BLANKS = re.compile(r"[ \t\n\r]*")
 
 @record
 class ParameterFile:
-    """What was read; `values` is None where it could not be."""
-
     values: Mapping[str, Value] | None
     problems: tuple[Problem, ...] = ()
     keys: Mapping[str, Place] = field(default_factory=dict)

@@ -43,7 +43,6 @@ class Attribute:
 
     @property
     def line(self) -> int:
-        """Counts from 1."""
         return self.place.line
 
 
@@ -61,7 +60,6 @@ class Section:
 
     @property
     def line(self) -> int:
-        """Counts from 1."""
         return self.place.line
 
     def walk(self) -> Iterator[Section]:
@@ -82,8 +80,6 @@ class Section:
 
 @record
 class Template:
-    """A whole file."""
-
     sections: tuple[Section, ...]
 
     def walk(self) -> Iterator[Section]:
@@ -93,7 +89,6 @@ class Template:
 
     @property
     def clusters(self) -> tuple[Section, ...]:
-        """`[cluster …]` sections."""
         return tuple(section for section in self.sections if section.kind == "cluster")
 
     @property
@@ -104,8 +99,6 @@ class Template:
 
 @dataclass
 class _Open:
-    """A section whose end is not yet reached."""
-
     kind: str
     name: str
     rank: int

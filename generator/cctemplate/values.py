@@ -52,8 +52,6 @@ class Interpolation:
 
 @record
 class Listing:
-    """Values separated by commas."""
-
     items: tuple[AttributeValue, ...]
 
 

@@ -47,8 +47,6 @@ class Choice:
 
 
 class ListOf:
-    """A list whose items are all of one kind."""
-
     wanted = "a list"
 
     def __init__(self, item: Kind) -> None:

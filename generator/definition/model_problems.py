@@ -35,7 +35,6 @@ def unknown_key(section: type[Section], path: Path, meant: str | None, data: Any
 
 
 def missing_key(declared: Setting, path: Path, data: Any) -> Problem:
-    """A required key that is not there."""
     key, example = path[-1], declared.example
     hint = f"for example {key}: {example}" if isinstance(example, str | int) else None
     return _missing(path, hint, data)
@@ -60,7 +59,6 @@ def unset_variable(variable: MissingVariable, path: Path, data: Any) -> Problem:
 
 
 def not_allowed(options: tuple[Any, ...], value: Any, path: Path, data: Any, written: Written) -> Problem:
-    """A value that is not one of the options."""
     allowed = [str(option) for option in options]
     close = did_you_mean(str(value), allowed)
     hint = f"did you mean '{close}'?" if close and close != str(value) else f"allowed: {', '.join(allowed)}"

@@ -28,8 +28,6 @@ _BOOLEANS = {"true": True, "false": False}
 
 @record
 class Offer:
-    """Where a size is offered."""
-
     region: str
     zones: tuple[str, ...]
 
@@ -229,7 +227,6 @@ def _restrictions(item: Mapping[str, Any]) -> Iterator[Restriction]:
 
 
 def _together(first: Sku, second: Sku) -> Sku:
-    """One size of two regions."""
     offers = dict.fromkeys((*first.offers, *second.offers))
     restrictions = dict.fromkeys((*first.restrictions, *second.restrictions))
     return Sku(first.name, first.figures, tuple(offers), tuple(restrictions))

@@ -157,7 +157,6 @@ class _Line:
         """The terminal column at which each cell begins, and the one after the last."""
 
     def excerpt(self, place: Place) -> tuple[str, str]:
-        """The line around the place, and the carets below it."""
         start, end = self._stretch(place)
         before = self._columns[start]
         under = self._columns[end] - before

@@ -45,7 +45,6 @@ def all_rules() -> tuple[type[Rule], ...]:
 
 @cache
 def rule_ids() -> frozenset[str]:
-    """Ids of all rules."""
     return frozenset(rule.id for rule in all_rules())
 
 

@@ -204,7 +204,6 @@ def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
 
 
 def existing_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
-    """Prefixes that are said of the subnets of an existing network."""
     existing = site.definition.network.existing
     for role in existing.subnets.declared_keys if existing else ():
         subnet = getattr(existing.subnets, role) if existing else None
@@ -425,9 +424,9 @@ class BadComputeSubnet(DefinitionRule):
                 text = f"{shown} has a name that is not 1 to 40 of a-z, 0-9 and hyphens, a letter first"
                 yield self.problem((*path, "name"), text, "for example name: gpu")
             if subnet.name.lower() in taken:
-                yield self.problem((*path, "name"), f"{shown} is the one of all other nodes already", "leave it out")
+                yield self.problem((*path, "name"), f"{shown} is already the subnet of all other nodes", "leave it out")
             if subnet.name.lower() in seen:
-                yield self.problem((*path, "name"), f"{shown} is there twice")
+                yield self.problem((*path, "name"), f"{shown} is listed twice")
             if subnet.prefix is None:
                 yield self.problem(path, f"{shown} has no prefix", "prefix: 10.20.8.0/22, as Azure shows it")
             seen.add(subnet.name.lower())

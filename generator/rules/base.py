@@ -81,7 +81,6 @@ class DefinitionRule(Rule):
     stage = "definition"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        """The problems of this site, in the order of the file."""
         raise NotImplementedError
 
     def second(self, path: Path, message: str, first: Path, hint: str | None = None) -> Problem:
@@ -93,12 +92,10 @@ class ClusterRule(DefinitionRule):
     """A rule about the Slurm cluster; a definition without one cannot break it."""
 
     def check(self, site: Site) -> Iterator[Problem]:
-        """The problems of the cluster."""
         if site.definition.slurm is not None:
             yield from self.check_cluster(site, site.definition.slurm)
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        """The problems of this cluster, in the order of the file."""
         raise NotImplementedError
 
 
@@ -118,7 +115,6 @@ class FilesRule(Rule):
     stage = "files"
 
     def check(self, rendered: Rendered) -> Iterator[Problem]:
-        """The problems of the files, at places of the definition."""
         raise NotImplementedError
 
 
@@ -128,7 +124,6 @@ class FindingsRule(Rule):
     stage = "findings"
 
     def check(self, found: Findings) -> Iterator[Problem]:
-        """The problems, at places of the definition."""
         raise NotImplementedError
 
 
@@ -220,7 +215,6 @@ def listed_jobs(site: Site) -> Iterator[tuple[Path, Job]]:
 
 
 def partitions(site: Site) -> Iterator[tuple[Path, Partition]]:
-    """The partitions with their paths; none without a cluster."""
     slurm = site.definition.slurm
     for index, partition in enumerate(slurm.partitions if slurm else ()):
         yield (*PARTITIONS, index), partition

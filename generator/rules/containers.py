@@ -135,7 +135,7 @@ class NotADigest(PlanRule):
         for path, job in training_jobs(plan):
             given = dict(job.settings).get("CONTAINER_DIGEST")
             if given and not _DIGEST.fullmatch(given):
-                text = f"training job '{job.name}': CONTAINER_DIGEST is {quoted(given)}, which is no digest"
+                text = f"training job '{job.name}': CONTAINER_DIGEST is {quoted(given)}, which is not a digest"
                 yield self.problem(setting_path(plan, path, "CONTAINER_DIGEST"), text, self.fix)
 
 
@@ -198,9 +198,9 @@ class BadContainerMount(DefinitionRule):
             value = job.settings.get(MOUNTS) if _has(job, MOUNTS) else None
             for entry in value.split(",") if isinstance(value, str) and value else ():
                 if not _is_mount(entry):
-                    what = f"{quoted(entry)} in {MOUNTS} is no mount"
+                    what = f"{quoted(entry)} in {MOUNTS} is not a mount"
                     if not entry.strip():
-                        what = f"{MOUNTS} has an empty entry: a comma too many"
+                        what = f"{MOUNTS} has an empty entry: remove the extra comma"
                     text = f"job {quoted(job.name or job.recipe)}: {what}"
                     yield self.problem((*path, "settings", MOUNTS), text, self.fix if entry.strip() else None)
 

@@ -107,7 +107,7 @@ class GuardOnOneSide(ClusterRule):
                 keys = [_RESULTS]
             for key in keys:
                 written = node if key in node.settings.configuration else scheduler
-                text = f"{node.label} and the scheduler differ in {key}, so the guard works for none of the two"
+                text = f"{node.label} and the scheduler differ in {key}, so the guard works for neither"
                 yield self.problem((*written.path, "configuration", key), text)
 
 
@@ -218,7 +218,7 @@ class NobodyChecks(ClusterRule):
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         nodes, _ = _attached(site)
         if nodes and not slurm.slurm_nhc and not slurm.runs_healthagent:
-            text = f"nobody checks the nodes of {listed(nodes)}: healthagent and slurm_nhc are both off"
+            text = f"the nodes of {listed(nodes)} are not checked: healthagent and slurm_nhc are both off"
             yield self.problem(first_given(site, ("slurm", "slurm_nhc"), ("slurm",)), text, "slurm_nhc: true")
 
 

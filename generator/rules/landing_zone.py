@@ -40,7 +40,6 @@ class _Demand(DefinitionRule):
             yield from self.check_demand(site, zone)
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        """The breaches of this demand, in the order of the file."""
         raise NotImplementedError
 
     def breach(self, site: Site, path: Path, text: str, hint: str | None = None) -> Problem:
@@ -48,7 +47,6 @@ class _Demand(DefinitionRule):
         return self.problem(first_given(site, path, (_ZONE, self.key)), f"{text} ({_ZONE}.{self.key})", hint)
 
     def public_nodes(self, site: Site) -> Iterator[Problem]:
-        """The nodes to which CycleCloud gives public addresses."""
         slurm = site.definition.slurm
         if slurm is not None and slurm.public_addresses != "none":
             yield self.breach(site, ("slurm", "public_addresses"), "nodes get public addresses")
@@ -206,7 +204,7 @@ class PeeringAcrossSubscriptions(_Demand):
         path: Path = ("network", "hub", "vnet_id")
         found = re.match(rf"/subscriptions/({GUID})/", network.hub.vnet_id)
         if own is None:
-            text = "whether the hub is in another subscription cannot be told"
+            text = "it is unknown whether the hub is in another subscription"
             yield self.breach(site, path, text, "write azure.subscription_id")
         elif found is not None and found[1].casefold() != own.casefold():
             yield self.breach(site, path, f"the hub is in the subscription {found[1]}, the deployment in {own}")

@@ -264,7 +264,7 @@ class NoNodePrefix(ClusterRule):
         shared = site.definition.network.existing is not None
         if slurm.host_names.node_prefix == "" and shared:
             name = site.definition.slurm.partitions[0].name if site.definition.slurm else ""
-            text = f"nodes are called {name}-1 and so on, also those of another cluster in this network"
+            text = f"nodes are called {name}-1 and so on, and so may those of another cluster in this network"
             yield self.problem((*_HOST_NAMES, "node_prefix"), text)
 
 

@@ -208,9 +208,7 @@ class MysqlDnsZone(DefinitionRule):
         if fault:
             yield self.problem(path, f"network.mysql_dns_zone {quoted(value)} {fault}", ID_FORM)
         elif name.lower().startswith("privatelink."):
-            text = (
-                f"network.mysql_dns_zone names {quoted(name)}, a zone for private endpoints, which the server has not"
-            )
+            text = f"network.mysql_dns_zone names {quoted(name)}, a zone for private endpoints, but the server has none"
             yield self.problem(path, text, f"a zone like slurm.{ending}")
         elif name.lower() == f"{_server_name(site)}.{ending}":
             text = f"network.mysql_dns_zone names {quoted(name)}, which would be the name of the server itself"
@@ -268,7 +266,6 @@ NO_DELEGATION = "none"
 
 
 def _path(site: Site, role: SubnetRole) -> Path:
-    """Where the subnet of a role is named."""
     existing, name = site.definition.network.existing, compute_name(role)
     if existing is None or name is None:
         return (*_SUBNETS, role)

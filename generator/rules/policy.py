@@ -89,7 +89,7 @@ class PolicyTwice(ClusterRule):
                 seen = seen | {partition.name.lower() for partition in slurm.partitions}
             for path, item in _listed(getattr(slurm.policy, key), key):
                 if item.name.lower() in seen:
-                    text = f"there is {word} {quoted(item.name)} already"
+                    text = f"the {word.split()[-1]} {quoted(item.name)} already exists"
                     yield self.problem((*path, "name"), text)
                 seen.add(item.name.lower())
 
@@ -119,7 +119,6 @@ class PolicyReference(ClusterRule):
 
 
 def _references(slurm: Slurm) -> Iterator[tuple[Path, str, str]]:
-    """Every reference: where it is, to what, the name."""
     policy = slurm.policy
     for path, qos in _listed(policy.qos, "qos"):
         yield from _names(path, "preempt", "QoS", qos.preempt)
@@ -274,7 +273,7 @@ class PolicyAndSettings(ClusterRule):
         own = {key.lower(): key for key in conf_lines(slurm.policy)}
         for key in slurm.settings:
             if key.lower() in own:
-                text = f"{own[key.lower()]} of slurm.conf is set by slurm.policy, too"
+                text = f"{own[key.lower()]} of slurm.conf is also set by slurm.policy"
                 yield self.problem(("slurm", "settings", key), text, on_key=True)
 
 

@@ -248,7 +248,6 @@ class ChangedWithoutVersion(PlanRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/how-to/projects"
 
     def check(self, plan: Plan) -> Iterator[Problem]:
-        """Compares the digests of the plan with the lock beside the projects."""
         from ..projects.lock import shipped_problems
 
         names = [project.name for project in plan.projects if not project.is_local]
@@ -301,7 +300,6 @@ class BlobDamaged(PlanRule):
     source = _SOURCE
 
     def check(self, plan: Plan) -> Iterator[Problem]:
-        """One problem for all of them."""
         needed = [blob for project in plan.projects for blob in project.blobs if blob.is_needed]
         damaged = [blob.file for blob in needed if blob.state == "damaged"]
         if damaged:

@@ -23,12 +23,10 @@ _BUILD: Path = ("server", "image_version")
 
 
 def release_path(site: Site) -> Path:
-    """Where the release of the server is written."""
     return _RELEASE if site.definition.server.existing is None else ("server", "existing", "release")
 
 
 def release_row(site: Site) -> Release | None:
-    """The row of the chosen or default CycleCloud release."""
     return catalog.release(server_release(site.definition))
 
 

@@ -29,7 +29,6 @@ class Machine:
 
     @property
     def size_path(self) -> Path:
-        """Path of the VM size."""
         return (*self.path, *self.size_key)
 
 
@@ -44,12 +43,10 @@ class RoleNode(Machine):
 
     @property
     def partition(self) -> Partition | None:
-        """The partition, when this is one."""
         return self.settings if isinstance(self.settings, Partition) else None
 
 
 def partition_label(partition: Partition) -> str:
-    """How messages name a partition."""
     return f"partition {quoted(partition.name)}"
 
 

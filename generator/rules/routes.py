@@ -60,10 +60,10 @@ class TwoWaysOut(DefinitionRule):
             return
         key = "next_hop" if network.next_hop is not None else "route_table"
         if network.next_hop is not None and network.route_table is not None:
-            text = "network.next_hop would make a route table, and network.route_table names another one"
+            text = "network.next_hop creates a route table, but network.route_table names a different one"
             yield self.problem(("network", "route_table"), text, on_key=True)
         if network.nat_gateway and given(site, ("network", "nat_gateway")):
-            text = f"network.nat_gateway is on, but network.{key} leads the traffic elsewhere"
+            text = f"network.nat_gateway is on, but network.{key} sends the traffic elsewhere"
             yield self.problem(("network", "nat_gateway"), text, "nat_gateway: false")
         if network.next_hop is not None and kind_of(site.definition).is_public:
             text = f"the server's public address cannot answer while all traffic goes to {network.next_hop}"
@@ -201,7 +201,7 @@ def _written(site: Site) -> object:
 def _fault(site: Site, url: str) -> str | None:
     """What is wrong with it; a URL that may hold a password is not repeated."""
     if "@" in url:
-        return "names a user, and with it a password that everybody could read"
+        return "names a user, and with it a password that everyone could read"
     if not _URL.fullmatch(url):
         return f"{quoted(url)} is not of the form http://HOST:PORT"
     parts = urlsplit(url)

@@ -30,12 +30,10 @@ class _ExistingServerRule(DefinitionRule):
     """A rule about `server.existing`; without that section there is nothing to check."""
 
     def check(self, site: Site) -> Iterator[Problem]:
-        """The problems of the section."""
         if site.definition.server.existing is not None:
             yield from self.check_existing(site, site.definition.server.existing)
 
     def check_existing(self, site: Site, existing: ExistingServer) -> Iterator[Problem]:
-        """The problems of this section, in the order of the file."""
         raise NotImplementedError
 
 

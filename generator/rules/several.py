@@ -35,8 +35,8 @@ class NameTwice(RunRule):
 
     def check(self, this: Together, other: Together) -> Iterator[Problem]:
         if this.plan.name == other.plan.name:
-            text = f"{other.filename} defines {quoted(this.plan.name)} too"
-            yield self.problem(("name",), text, "rename one of them; nothing of the two is built")
+            text = f"{other.filename} also defines {quoted(this.plan.name)}"
+            yield self.problem(("name",), text, "rename one of them; neither is built")
 
 
 class SameGroup(RunRule):
@@ -56,10 +56,10 @@ class SameGroup(RunRule):
         prefix: Path = ("azure", "prefix") if _value(mine, "azure", "prefix") else ("name",)
         if mine.creates_resource_group and theirs.creates_resource_group:
             path: Path = ("azure", "resource_group") if _value(mine, "azure", "resource_group") else prefix
-            text = f"the resource group {quoted(mine.resource_group)} is created by {other.filename} too"
+            text = f"the resource group {quoted(mine.resource_group)} is also created by {other.filename}"
             yield self.problem(path, text)
         elif _prefix(mine).lower() == _prefix(theirs).lower():
-            text = f"names begin with {quoted(_prefix(mine))} as those of {other.filename}, in the same resource group"
+            text = f"names begin with {quoted(_prefix(mine))}, like those of {other.filename} in the same group"
             yield self.problem(prefix, text)
 
 
@@ -103,7 +103,7 @@ class ZoneTwice(RunRule):
         both_create = mine.network.blob_dns_zone == theirs.network.blob_dns_zone == "new"
         if mine.name != theirs.name and both_create and _same_network(mine, theirs):
             network = mine.network.vnet_name
-            text = f"{other.filename} creates the zone of a locker's endpoint for the network {network}, too"
+            text = f"{other.filename} also creates the zone of a locker's endpoint for the network {network}"
             hint = "blob_dns_zone: the resource id of the zone that the first deployment creates"
             yield self.problem(("network", "blob_dns_zone"), text, hint)
 

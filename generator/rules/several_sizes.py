@@ -173,7 +173,7 @@ class SameNodeNames(DefinitionRule):
             for index, size in enumerate(partition.vm_sizes or ()):
                 stem = f"{partition.name}-{size_part(size)}"
                 if stem in usual:
-                    text = f"nodes of {partition_label(partition)} with {size} are called as those of {quoted(stem)}"
+                    text = f"nodes of {partition_label(partition)} with {size} are named like those of {quoted(stem)}"
                     yield self.problem(
                         (*path, "vm_sizes", index),
                         text,

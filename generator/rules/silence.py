@@ -65,7 +65,6 @@ class StaleSilence(FindingsRule):
     source = _SOURCE
 
     def check(self, found: Findings) -> Iterator[Problem]:
-        """The entries that match none of the problems."""
         from . import rule_ids, rules
         from .projects import OF_THE_MACHINE
 

@@ -299,7 +299,7 @@ class LustreSubnetTooSmall(DefinitionRule):
         if network is None or row is None or not given(site, _SUBNET):
             return
         if ManagedLustre.subnet.longest_prefix >= network.prefixlen > row.prefix:
-            text = f"the lustre subnet {network} is too small for {size} TiB, which ask for /{row.prefix}"
+            text = f"the lustre subnet {network} is too small for {size} TiB, which need /{row.prefix}"
             yield self.problem(_SUBNET, text)
 
 

@@ -39,7 +39,7 @@ def found(definition: str, name: str) -> tuple[Built, JobPlan]:
         ("opt-175b", "DATA_DIR=/elsewhere", "--set DATA_DIR: the folders of data and checkpoints follow from it"),
         ("nccl-allreduce", "CONTAINER=nccl.sqsh", "--set CONTAINER: .*a squash file without its path .*E1612"),
         ("start-times-hpc", "IMAGE=ubuntu.sqsh", "--set IMAGE: .*a squash file without its path .*E1612"),
-        ("nccl-allreduce", "CONTAINER_MOUNTS=data:/data", "--set CONTAINER_MOUNTS: .*is no mount .*E1613"),
+        ("nccl-allreduce", "CONTAINER_MOUNTS=data:/data", "--set CONTAINER_MOUNTS: .*is not a mount .*E1613"),
         ("nccl-allreduce", "TASKS_PER_NODE=4", "--set needs another --ntasks-per-node in job.sbatch"),
     ],
 )

@@ -25,7 +25,6 @@ HEADER = """\
 
 
 def reference() -> str:
-    """The text of the reference definition."""
     return HEADER + "\n".join(_section(Definition, {}, "")) + "\n"
 
 
@@ -49,7 +48,6 @@ def without_defaults(section: Section) -> dict[str, Any]:
 
 
 def kind_text(kind: Kind) -> str:
-    """What a key accepts, in words."""
     if isinstance(kind, ListOf):
         return f"list of {kind_text(kind.item)}"
     if isinstance(kind, Choice):
@@ -181,7 +179,6 @@ the old value until they are replaced) or `recreate` (the resource or the cluste
 
 
 def page() -> str:
-    """The text of docs/definition.md."""
     lines = [_PAGE_HEAD]
     for title, section in _walk("", Definition):
         lines += [

@@ -59,7 +59,6 @@ def json_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as the file that editors read."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -93,7 +92,6 @@ def _cost_of(path: Path, effective: Mapping[str, Any] | None) -> str:
 
 
 def _collect(section: type[Section], found: dict[str, type[Section]]) -> None:
-    """All sections below one, by name."""
     for declared in section.declared_keys.values():
         for inner in sections(kind_of(declared)):
             if inner.__name__ not in found:

@@ -47,7 +47,6 @@ class Filled:
 
 
 def fill(text: str, env: Mapping[str, str]) -> Filled:
-    """Substitute every variable of the text."""
     uses: list[Use] = []
     missing: list[Use] = []
     unusable: list[Use] = []

@@ -21,7 +21,6 @@ _QUOTE_IT = "put the whole value into quotes"
 
 
 def syntax_problem(error: Exception, lines: tuple[str, ...]) -> Problem:
-    """The one syntax error that stopped the parser."""
     found = str(getattr(error, "problem", None) or error).strip()
     mark: Mark | None = getattr(error, "problem_mark", None)
     context: Mark | None = getattr(error, "context_mark", None)
@@ -222,8 +221,6 @@ class _Sentence:
 
 
 class _At:
-    """A mark of our own."""
-
     def __init__(self, line: int, column: int) -> None:
         self.line = line
         self.column = column

@@ -40,8 +40,6 @@ class Scalar:
 
 
 class Sequence:
-    """A list."""
-
     __slots__ = ("is_open", "items", "place", "tag")
 
     def __init__(self, place: Place, tag: str | None) -> None:
