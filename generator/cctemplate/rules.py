@@ -19,6 +19,19 @@ class TemplateRule(Rule):
     """A rule about a cluster template; `checks` and the reader find its problems."""
 
     stage = "template"
+    source = _TEMPLATE
+
+
+class ParameterRule(TemplateRule):
+    source = _PARAMETER
+
+
+class NodeRule(TemplateRule):
+    source = _NODE
+
+
+class SlurmRule(TemplateRule):
+    source = _SLURM
 
 
 class UnreadableLine(TemplateRule):
@@ -26,7 +39,6 @@ class UnreadableLine(TemplateRule):
     summary = "A line of the template is neither a section nor an attribute."
     why = "CycleCloud refuses the whole file at the first line that it cannot read."
     fix = "Write `[kind name]`, `Attribute = value` or `Attribute := expression`; a comment begins with #."
-    source = _TEMPLATE
 
 
 class BracketsDoNotMatch(TemplateRule):
@@ -34,7 +46,6 @@ class BracketsDoNotMatch(TemplateRule):
     summary = "The brackets of a section do not match."
     why = "The number of brackets is the rank of the section, so it is not known where it belongs."
     fix = "Close as many brackets as are open: [cluster NAME], [[node NAME]], [[[volume NAME]]]."
-    source = _TEMPLATE
 
 
 class WrongRank(TemplateRule):
@@ -42,7 +53,6 @@ class WrongRank(TemplateRule):
     summary = "A section is nested too deeply."
     why = "A section of rank 3 belongs to one of rank 2 above it; here there is none."
     fix = "Use as many brackets as the place needs, or write the missing section above it."
-    source = _TEMPLATE
 
 
 class OutsideOfSections(TemplateRule):
@@ -50,7 +60,6 @@ class OutsideOfSections(TemplateRule):
     summary = "An attribute is outside of any section."
     why = "There is nothing that it could belong to."
     fix = "Move it below a section such as [cluster NAME]."
-    source = _TEMPLATE
 
 
 class BadExpression(TemplateRule):
@@ -80,7 +89,6 @@ class NotText(TemplateRule):
         "into other ones."
     )
     fix = "Check that this is the right file, and save it as UTF-8."
-    source = _TEMPLATE
 
 
 class TemplateTooLarge(TemplateRule):
@@ -88,6 +96,7 @@ class TemplateTooLarge(TemplateRule):
     summary = "The file is too large."
     why = "The largest published template has 70 KiB; 4 MiB are a mistake, and checking them would take too long."
     fix = "Check that this is the right file."
+    source = ""
 
 
 class NothingInIt(TemplateRule):
@@ -95,7 +104,6 @@ class NothingInIt(TemplateRule):
     summary = "The file holds no section."
     why = "Nothing can be imported from it."
     fix = "Begin with [cluster NAME]."
-    source = _TEMPLATE
 
 
 class ControlCharacter(TemplateRule):
@@ -103,7 +111,6 @@ class ControlCharacter(TemplateRule):
     summary = "The file holds a control character."
     why = "It is invisible, and names and values that contain it match nothing."
     fix = "Delete the marked character and type the place again."
-    source = _TEMPLATE
 
 
 class BadParameterFile(TemplateRule):
@@ -122,7 +129,6 @@ class UnknownSection(TemplateRule):
         "Use one of the kinds of the reference: cluster, node, nodearray, parameters, parameter, configuration, "
         "cluster-init, volume, network-interface, input-endpoint."
     )
-    source = _TEMPLATE
 
 
 class MisplacedSection(TemplateRule):
@@ -130,7 +136,6 @@ class MisplacedSection(TemplateRule):
     summary = "A section is where CycleCloud does not look for it."
     why = "It is ignored there."
     fix = "Move it below the section that the message names; the number of brackets determines what contains it."
-    source = _TEMPLATE
 
 
 class DuplicateSection(TemplateRule):
@@ -138,7 +143,6 @@ class DuplicateSection(TemplateRule):
     summary = "Two sections have the same kind and name."
     why = "The second silently replaces or extends the first, and a reader sees only one of them."
     fix = "Merge them, or rename one."
-    source = _TEMPLATE
 
 
 class NoCluster(TemplateRule):
@@ -146,7 +150,6 @@ class NoCluster(TemplateRule):
     summary = "The file has no [cluster] section."
     why = "`cyclecloud import_cluster` and `import_template` import a cluster by the name of its section."
     fix = "Write [cluster NAME] above the nodes."
-    source = _TEMPLATE
 
 
 class SeveralClusters(TemplateRule):
@@ -154,23 +157,20 @@ class SeveralClusters(TemplateRule):
     summary = "The file has more than one [cluster] section."
     why = "An import takes one of them, named with -c; parameters are shared by all."
     fix = "Give each cluster a file of its own."
-    source = _TEMPLATE
 
 
-class MisspeltAttribute(TemplateRule):
+class MisspeltAttribute(NodeRule):
     id = "E2106"
     summary = "An attribute is almost, but not quite, one that CycleCloud knows."
     why = "CycleCloud silently ignores what it does not know."
     fix = "Correct the name as the hint says."
-    source = _NODE
 
 
-class UnknownAttribute(TemplateRule):
+class UnknownAttribute(NodeRule):
     id = "W2107"
     summary = "An attribute or configuration key that nothing is known to read."
     why = "CycleCloud and its projects silently ignore what they do not know."
     fix = "Correct or remove it. Keep it if one of your own projects reads it."
-    source = _NODE
 
 
 class MisplacedAttribute(TemplateRule):
@@ -186,7 +186,6 @@ class DuplicateAttribute(TemplateRule):
     summary = "An attribute is set twice for the same object."
     why = "The last one silently wins."
     fix = "Remove one of the two."
-    source = _TEMPLATE
 
 
 class UnknownFunction(TemplateRule):
@@ -205,28 +204,25 @@ class SpecNamedTwice(TemplateRule):
     source = _CLUSTER_INIT
 
 
-class DuplicateParameter(TemplateRule):
+class DuplicateParameter(ParameterRule):
     id = "E2201"
     summary = "A parameter is declared twice."
     why = "The form shows one of them, with the settings of either."
     fix = "Remove or rename one of the two."
-    source = _PARAMETER
 
 
-class UndeclaredParameter(TemplateRule):
+class UndeclaredParameter(ParameterRule):
     id = "E2202"
     summary = "A $Parameter is used that no [[[parameter]]] declares."
     why = "The import fails: `Parameter … is not known`."
     fix = "Declare it below [parameters …], or correct the name."
-    source = _PARAMETER
 
 
-class UnusedParameter(TemplateRule):
+class UnusedParameter(ParameterRule):
     id = "W2203"
     summary = "A declared parameter is used nowhere."
     why = "Whoever fills in the form expects it to be used."
     fix = "Use it, or remove it."
-    source = _PARAMETER
 
 
 class UnknownValue(TemplateRule):
@@ -237,20 +233,18 @@ class UnknownValue(TemplateRule):
     source = _IMPORT
 
 
-class MissingValue(TemplateRule):
+class MissingValue(ParameterRule):
     id = "E2205"
     summary = "A required parameter has no value."
     why = "The cluster cannot be started before someone fills it in."
     fix = "Give it a value in the parameter file, or a DefaultValue; write null for what is given at the import."
-    source = _PARAMETER
 
 
-class ValueType(TemplateRule):
+class ValueType(ParameterRule):
     id = "E2206"
     summary = "A value in the parameter file is not of the parameter's type."
     why = 'Forms and expressions expect the type; "100" is a text, not a number.'
     fix = "Write the value in the type that the message names."
-    source = _PARAMETER
 
 
 class SecretValue(TemplateRule):
@@ -266,70 +260,63 @@ class LateValue(TemplateRule):
     summary = "A parameter that is filled in on the server is not declared or already has a value."
     why = "What the server puts there would be lost or overwrite the value."
     fix = "Declare it, and leave its value null."
+    source = ""
 
 
-class UnknownParameterType(TemplateRule):
+class UnknownParameterType(ParameterRule):
     id = "E2209"
     summary = "A ParameterType is almost, but not quite, one that CycleCloud knows."
     why = "The form shows a plain text field instead of the intended list."
     fix = "Correct the name as the hint says."
-    source = _PARAMETER
 
 
-class UnknownPlugin(TemplateRule):
+class UnknownPlugin(ParameterRule):
     id = "E2210"
     summary = "A plugin of the form is almost, but not quite, one that CycleCloud brings."
     why = "The form does not show the parameter as intended."
     fix = "Correct the name as the hint says."
-    source = _PARAMETER
 
 
-class DefaultType(TemplateRule):
+class DefaultType(ParameterRule):
     id = "E2211"
     summary = "The default value of a parameter does not fit its type or its limits."
     why = "The form opens with a value that it does not accept."
     fix = "Write a default value as the message describes."
-    source = _PARAMETER
 
 
-class EmptyRange(TemplateRule):
+class EmptyRange(ParameterRule):
     id = "W2212"
     summary = "The smallest value of a parameter is larger than the largest."
     why = "No value fits."
     fix = "Swap Config.MinValue and Config.MaxValue."
-    source = _PARAMETER
 
 
-class UnknownBase(TemplateRule):
+class UnknownBase(NodeRule):
     id = "E2301"
     summary = "Extends names a node that does not exist."
     why = "The import fails, or the node starts without what it should inherit."
     fix = "Correct the name."
-    source = _NODE
 
 
-class CircularBase(TemplateRule):
+class CircularBase(NodeRule):
     id = "E2302"
     summary = "A node inherits from itself, or through too many others."
     why = "There is no order in which the attributes could be merged."
     fix = "Remove one of the Extends attributes."
-    source = _NODE
 
 
-class MissingAttribute(TemplateRule):
+class MissingAttribute(NodeRule):
     id = "E2303"
     summary = "A node lacks one of the attributes without which it cannot start."
     why = "CycleCloud refuses to start it."
     fix = "Add the attribute, or put it into [[node defaults]]."
-    source = _NODE
 
 
-class NodeName(TemplateRule):
+class NodeName(NodeRule):
     id = "W2304"
     summary = "The name of a node array does not fit into host names."
     why = "Host names have letters, digits and '-' only, and are the same in upper and lower case."
     fix = "Use a-z, 0-9 and '-'."
-    source = _NODE
 
 
 class UnknownSpec(TemplateRule):
@@ -364,12 +351,11 @@ class UnknownBuiltIn(TemplateRule):
     source = _CLUSTER_INIT
 
 
-class BadValue(TemplateRule):
+class BadValue(NodeRule):
     id = "E2309"
     summary = "A number or a switch is not valid, or is out of range."
     why = "CycleCloud refuses it, or never starts a node."
     fix = "Write a value as the message describes."
-    source = _NODE
 
 
 class BadMount(TemplateRule):
@@ -394,65 +380,57 @@ class NodeOnly(TemplateRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/network-interface-reference"
 
 
-class MissingRole(TemplateRule):
+class MissingRole(SlurmRule):
     id = "W2401"
     summary = "A node of a Slurm cluster has no slurm.role."
     why = "Nothing configures it: without Chef the Slurm project relies on the role."
     fix = "Set slurm.role to scheduler, login or execute."
-    source = _SLURM
 
 
-class MissingSpec(TemplateRule):
+class MissingSpec(SlurmRule):
     id = "W2402"
     summary = "A node lacks a spec of the Slurm project that its role needs."
     why = "Its Slurm is installed or configured only in part."
     fix = "Add the [[[cluster-init cyclecloud/slurm:…]]] section that the message names."
-    source = _SLURM
 
 
-class MissingHpc(TemplateRule):
+class MissingHpc(SlurmRule):
     id = "W2403"
     summary = "slurm.hpc is not set explicitly."
     why = "`azslurm scale` fails for the whole cluster where it is missing."
     fix = "Set slurm.hpc to true or false in [[[configuration]]]."
-    source = _SLURM
 
 
-class ContradictingHpc(TemplateRule):
+class ContradictingHpc(SlurmRule):
     id = "E2404"
     summary = "slurm.hpc = true contradicts autoscale.is_hpc = false."
     why = "`azslurm scale` fails for the whole cluster."
     fix = "Remove autoscale.is_hpc."
-    source = _SLURM
 
 
-class HiddenPartition(TemplateRule):
+class HiddenPartition(SlurmRule):
     id = "W2405"
     summary = "An execute array is one that azslurm skips."
     why = "Its partition does not appear."
     fix = "Remove the key, or the node array."
-    source = _SLURM
 
 
-class SharedPartition(TemplateRule):
+class SharedPartition(SlurmRule):
     id = "E2406"
     summary = "Two static node arrays name the same partition."
     why = "azslurm disables both."
     fix = "Give each its own slurm.partition, or slurm.dynamic_feature."
-    source = _SLURM
 
 
-class DefaultPartition(TemplateRule):
+class DefaultPartition(SlurmRule):
     id = "W2407"
     summary = "There is no default partition, or more than one."
     why = "Jobs without -p are refused, or go to an unexpected partition."
     fix = "Set slurm.default_partition = true for one of them."
-    source = _SLURM
 
 
-class ScaleSetSize(TemplateRule):
+class ScaleSetSize(NodeRule):
     id = "W2408"
     summary = "An array in one placement group may have more nodes than its scale set."
     why = "It cannot grow beyond Azure.MaxScalesetSize, 40 where that is not set."
     fix = "Raise Azure.MaxScalesetSize."
-    source = _NODE

@@ -16,7 +16,7 @@ from ..plan.subnet_kinds import SubnetRole
 from ..plan.subnets import Layout, compute_name, kind_of_role, parse_network, place_subnets
 from ..problems.problem import Problem
 from ..words.counts import counted, listed
-from .base import ClusterRule, DefinitionRule, Path, Site, choose_from, first_given, given, quoted
+from .base import ClusterRule, DefinitionRule, Path, Site, choose_from, first_given, given, quoted, value_at
 from .roles import roles
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
@@ -192,15 +192,20 @@ def own_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
         yield ("network", "compute_subnets", index, "prefix"), subnet.prefix
 
 
-def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
-    """Prefixes of others: the hub's and the allowed sources."""
-    network = site.definition.network
-    for index, text in enumerate(network.hub.address_spaces if network.hub else ()):
-        yield ("network", "hub", "address_spaces", index), text
-    for index, text in enumerate(network.hub.reachable if network.hub else ()):
-        yield ("network", "hub", "reachable", index), text
-    for index, text in enumerate(network.allowed_sources):
-        yield ("network", "allowed_sources", index), text
+_FOREIGN: tuple[tuple[Path, str], ...] = (
+    (("network", "hub", "address_spaces"), "hub prefix"),
+    (("network", "hub", "reachable"), "reachable prefix"),
+    (("network", "allowed_sources"), "allowed source"),
+)
+
+
+def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str, str]]:
+    """Prefixes of others, the hub's and the allowed sources, each with what it is called."""
+    for path, label in _FOREIGN:
+        found = value_at(site, path)
+        yield from (
+            ((*path, index), text, label) for index, text in enumerate(found if isinstance(found, list) else ())
+        )
 
 
 def existing_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
@@ -222,7 +227,8 @@ class NotAPrefix(DefinitionRule):
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, text in (*own_prefixes(site), *foreign_prefixes(site), *existing_prefixes(site)):
+        foreign = ((path, text) for path, text, _ in foreign_prefixes(site))
+        for path, text in (*own_prefixes(site), *foreign, *existing_prefixes(site)):
             if prefix(text) is None:
                 fault, hint = self._fault(text)
                 yield self.problem(path, f"{quoted(text)} {fault}", hint)
@@ -317,13 +323,6 @@ class OutsideAddressSpace(DefinitionRule):
             yield self.problem(path, f"the {name} {text} is outside the address space {space}")
 
 
-_OVERLAP_LISTS = (
-    (("network", "hub", "address_spaces"), "hub prefix"),
-    (("network", "hub", "reachable"), "reachable prefix"),
-    (("network", "allowed_sources"), "allowed source"),
-)
-
-
 class PrefixTwice(DefinitionRule):
     id = "W0312"
     summary = "Two prefixes of one list overlap."
@@ -335,24 +334,15 @@ class PrefixTwice(DefinitionRule):
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, label in _OVERLAP_LISTS:
-            seen: list[IPv4Network] = []
-            for index, text in enumerate(_prefixes_at(site, path)):
-                network = prefix(text)
-                if network is None:
-                    continue
-                other = next((each for each in seen[:256] if each.overlaps(network)), None)
-                if other is not None:
-                    yield self.problem((*path, index), f"the {label} {text} overlaps {other}")
-                seen.append(network)
-
-
-def _prefixes_at(site: Site, path: tuple[str, ...]) -> list[str]:
-    """A list of prefixes by its path; empty where its section is not there."""
-    section: object = site.definition
-    for key in path:
-        section = getattr(section, key, None)
-    return section if isinstance(section, list) else []
+        seen: dict[str, list[IPv4Network]] = {}
+        for path, text, label in foreign_prefixes(site):
+            network, before = prefix(text), seen.setdefault(label, [])
+            if network is None:
+                continue
+            other = next((each for each in before[:256] if each.overlaps(network)), None)
+            if other is not None:
+                yield self.problem(path, f"the {label} {text} overlaps {other}")
+            before.append(network)
 
 
 class OverlapsHub(DefinitionRule):

@@ -13,7 +13,7 @@ from ..plan import names
 from ..plan.file_systems.registry import wanted_by
 from ..plan.resources import resource_names
 from ..problems.problem import Problem
-from .base import ClusterRule, DefinitionRule, Path, Site, choose_from, meant, quoted
+from .base import ClusterRule, DefinitionRule, Path, Site, choose_from, meant, quoted, value_at
 
 _NAMES_URL = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 ID_FORM = "copy the id from the portal (JSON view) or from `az … show --query id`"
@@ -156,6 +156,18 @@ class RegionOfOtherCloud(DefinitionRule):
             yield self.problem(("location",), text, f"azure: {{cloud: {row.cloud}}}")
 
 
+_IDS: tuple[tuple[Path, str, str], ...] = (
+    (("server", "image_id"), "Microsoft.Compute", "images"),
+    (("server", "existing", "vm_id"), "Microsoft.Compute", "virtualMachines"),
+    (("server", "existing", "locker_account_id"), "Microsoft.Storage", "storageAccounts"),
+    (("network", "existing", "vnet_id"), "Microsoft.Network", "virtualNetworks"),
+    (("network", "hub", "vnet_id"), "Microsoft.Network", "virtualNetworks"),
+    (("security", "disk_encryption_set_id"), "Microsoft.Compute", "diskEncryptionSets"),
+    (("security", "diagnostics_workspace_id"), "Microsoft.OperationalInsights", "workspaces"),
+)
+"""Keys that hold the id of a resource of one type; those of `monitoring` are E1401's."""
+
+
 class ResourceId(DefinitionRule):
     id = "E0215"
     summary = "A resource id is malformed or names another kind of resource."
@@ -164,28 +176,8 @@ class ResourceId(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions-resource#resourceid"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        definition = site.definition
-        ids: list[tuple[Path, object, str, str]] = [
-            (("server", "image_id"), definition.server.image_id, "Microsoft.Compute", "images"),
-        ]
-        if definition.server.existing is not None:
-            vm, locker = definition.server.existing.vm_id, definition.server.existing.locker_account_id
-            ids.append((("server", "existing", "vm_id"), vm, "Microsoft.Compute", "virtualMachines"))
-            account: Path = ("server", "existing", "locker_account_id")
-            ids.append((account, locker, "Microsoft.Storage", "storageAccounts"))
-        if definition.network.existing is not None:
-            vnet = definition.network.existing.vnet_id
-            ids.append((("network", "existing", "vnet_id"), vnet, "Microsoft.Network", "virtualNetworks"))
-        if definition.network.hub is not None:
-            ids.append(
-                (("network", "hub", "vnet_id"), definition.network.hub.vnet_id, "Microsoft.Network", "virtualNetworks")
-            )
-        keys = definition.security
-        disks: Path = ("security", "disk_encryption_set_id")
-        ids.append((disks, keys.disk_encryption_set_id, "Microsoft.Compute", "diskEncryptionSets"))
-        logs: Path = ("security", "diagnostics_workspace_id")
-        ids.append((logs, keys.diagnostics_workspace_id, "Microsoft.OperationalInsights", "workspaces"))
-        for path, value, provider, kind in ids:
+        for path, provider, kind in _IDS:
+            value = value_at(site, path)
             if isinstance(value, str) and not (kind == "images" and is_gallery_image(value)):
                 fault = resource_id_fault(value, provider, kind)
                 if fault:

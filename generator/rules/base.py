@@ -200,6 +200,14 @@ def given(site: Site, path: Path) -> bool:
     return data is not None
 
 
+def value_at(site: Site, path: Path) -> object:
+    """The value of a key in the read definition; None where its section is not there."""
+    found: object = site.definition
+    for key in path:
+        found = getattr(found, str(key), None)
+    return found
+
+
 def first_given(site: Site, *paths: Path) -> Path:
     """The first path that the user wrote; else the last one, whose section the position falls back to."""
     return next((path for path in paths if given(site, path)), paths[-1])

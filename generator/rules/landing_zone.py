@@ -23,15 +23,15 @@ from .roles import machines, roles
 from .storage import accounts
 
 _ZONE = "landing_zone"
-_LIBRARY = "https://github.com/Azure/Azure-Landing-Zones-Library/tree/main/platform/alz"
 _BUILT_IN = "https://learn.microsoft.com/azure/governance/policy/samples/built-in-policies"
-_REFUSED = "A policy of the subscription refuses it while the deployment runs, when part of it is there already."
 
 
 class _Demand(DefinitionRule):
     """A rule about one demand of the landing zone."""
 
     key: str
+    why = "A policy of the subscription refuses it while the deployment runs, when part of it is there already."
+    source = "https://github.com/Azure/Azure-Landing-Zones-Library/tree/main/platform/alz"
 
     def check(self, site: Site) -> Iterator[Problem]:
         """The breaches, where the demand is made."""
@@ -69,7 +69,6 @@ class LocationNotAllowed(_Demand):
     id = "E2511"
     key = "allowed_locations"
     summary = "The region is not one that the landing zone allows."
-    why = _REFUSED
     fix = "Choose one of landing_zone.allowed_locations, or ask for an exemption."
     source = _BUILT_IN
 
@@ -113,12 +112,10 @@ class PublicAddress(_Demand):
     id = "E2514"
     key = "no_public_ip"
     summary = "The deployment creates a public address, which the landing zone denies."
-    why = _REFUSED
     fix = (
         "Use `access: hub`, or the Bastion of an existing network, and leave through the hub: `next_hop`, or "
         "`nat_gateway: false` where another route exists."
     )
-    source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         for each in created_types(site.definition):
@@ -131,9 +128,7 @@ class PublicAddressOnVm(_Demand):
     id = "E2515"
     key = "no_public_ip_on_vms"
     summary = "The server gets a public address on its network interface, which the landing zone denies."
-    why = _REFUSED
     fix = "Use `access: hub` or `access: bastion`."
-    source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         for each in created_types(site.definition):
@@ -146,7 +141,6 @@ class TypeDenied(_Demand):
     id = "E2516"
     key = "denied_resource_types"
     summary = "The deployment creates a type of resource that the landing zone denies."
-    why = _REFUSED
     fix = "Use what exists in place of it (`existing`, an id), or ask for an exemption."
     source = _BUILT_IN
 
@@ -160,7 +154,6 @@ class StorageSkuNotAllowed(_Demand):
     id = "E2517"
     key = "allowed_storage_skus"
     summary = "The redundancy of a storage account is not one that the landing zone allows."
-    why = _REFUSED
     fix = "Choose one of landing_zone.allowed_storage_skus for its redundancy."
     source = _BUILT_IN
 
@@ -176,7 +169,6 @@ class NetworkNotAllowed(_Demand):
     id = "E2518"
     key = "allowed_networks"
     summary = "VMs would be in a network that the landing zone does not allow."
-    why = _REFUSED
     fix = "Name one of landing_zone.allowed_networks in network.existing."
     source = _BUILT_IN
 
@@ -193,9 +185,7 @@ class PeeringAcrossSubscriptions(_Demand):
     id = "E2519"
     key = "no_peering_across_subscriptions"
     summary = "The network would be peered with one of another subscription, which the landing zone denies."
-    why = _REFUSED
     fix = "Use a hub in the deployment's subscription, or the landing zone that may be peered."
-    source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         network, own = site.definition.network, site.definition.azure.subscription_id
@@ -216,7 +206,6 @@ class NewDnsZone(_Demand):
     summary = "The deployment creates a privatelink zone, which the landing zone denies."
     why = "Zones for private endpoints are central there, and a policy refuses a second one, or reports it."
     fix = "Write the id of the central zone, or `none` where a policy registers the endpoint."
-    source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         definition = site.definition
@@ -250,9 +239,7 @@ class NoRouteTable(_Demand):
     id = "E2522"
     key = "subnets_need_route_table"
     summary = "Subnets have no route table, which the landing zone demands."
-    why = _REFUSED
     fix = "Write network.next_hop, the address of the firewall, or network.route_table, the id of a table."
-    source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         if site.definition.network.existing is None and route_plan(site.definition) is None:
@@ -270,7 +257,6 @@ class HostEncryptionMissing(_Demand):
     summary = "VMs are without encryption at host, which the landing zone demands."
     why = "Azure refuses the VM: the server while the deployment runs, a node when a job already waits for it."
     fix = "Write `security: {encryption_at_host: true}`; the subscription needs the feature."
-    source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         if not site.definition.security.encryption_at_host:
@@ -287,7 +273,6 @@ class OwnKeyMissing(_Demand):
     summary = "Disks are encrypted with keys of the platform; the landing zone demands your own."
     why = "Azure refuses the VM: the server while the deployment runs, a node when a job already waits for it."
     fix = "Write the id of a disk encryption set in security.disk_encryption_set_id."
-    source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         if site.definition.security.disk_encryption_set_id is None:
@@ -301,7 +286,6 @@ class InfrastructureEncryptionMissing(_Demand):
     summary = "The locker's account encrypts once; the landing zone demands it twice."
     why = "A policy refuses the account, and an account that exists cannot be changed."
     fix = "Write `security: {infrastructure_encryption: true}`."
-    source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         if site.definition.server.existing is None and not site.definition.security.infrastructure_encryption:
@@ -336,7 +320,6 @@ class DiagnosticsMissing(_Demand):
     id = "E2527"
     key = "diagnostics"
     summary = "Logs go nowhere; the landing zone demands diagnostic settings."
-    why = _REFUSED
     fix = "Write the id of the Log Analytics workspace in security.diagnostics_workspace_id."
     source = "https://learn.microsoft.com/azure/azure-monitor/platform/diagnostic-settings"
 
@@ -405,7 +388,6 @@ class RoleAssignment(_Demand):
     id = "E2531"
     key = "no_role_assignments"
     summary = "The deployment assigns roles, which the landing zone denies."
-    why = _REFUSED
     fix = (
         "Ask for an exemption for these roles; or use an existing server, whose roles the README "
         "lets their owner assign (leave principal_id out, `assign_locker_role: false`)."
