@@ -30,7 +30,6 @@ class Bundle:
         self._missing: dict[str, str] = {}
 
     def add(self, name: str, text: str) -> None:
-        """What one source says."""
         shown, hidden = self._hide.clean(text)
         content = shown.encode(errors="replace")
         if len(content) > MOST_BYTES:
@@ -41,17 +40,14 @@ class Bundle:
         self._texts[name], self._hidden[name] = content, hidden
 
     def miss(self, name: str, why: str) -> None:
-        """What could not be had."""
         self._missing[name] = self._hide.clean(" ".join(why.split()))[0] or "no reason was given"
 
     @property
     def missing(self) -> dict[str, str]:
-        """Name → why it is not in it."""
         return dict(self._missing)
 
     @property
     def names(self) -> list[str]:
-        """What is in it."""
         return sorted(self._texts)
 
     @property
@@ -62,19 +58,10 @@ class Bundle:
             for name in self.names
         ]
         absent = [f"{name}: {why}" for name, why in sorted(self._missing.items())]
-        parts = [
-            self._title,
-            "",
-            "In this archive:",
-            *rows,
-            "",
-            "Not in it, and why:",
-            *(absent or ["nothing is missing"]),
-        ]
-        return "\n".join(parts) + "\n"
+        absent = absent or ["nothing is missing"]
+        return "\n".join((self._title, "", "In this archive:", *rows, "", "Not in it, and why:", *absent)) + "\n"
 
     def content(self) -> bytes:
-        """The archive."""
         out = io.BytesIO()
         with (
             gzip.GzipFile(fileobj=out, mode="wb", mtime=0, filename="") as packed,

@@ -80,7 +80,7 @@ def environment() -> dict[str, str]:
 
 
 def free_port(preferred: int = 0) -> int:
-    """A port of 127.0.0.1 that nobody has at this moment; the preferred one if it is free."""
+    """A free port of 127.0.0.1; the preferred one if it is free."""
     for port in dict.fromkeys((preferred, 0)):
         with suppress(OSError), socket.create_server(("127.0.0.1", port)) as found:
             number: int = found.getsockname()[1]
@@ -89,9 +89,9 @@ def free_port(preferred: int = 0) -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody listens there, without a connection: `az` serves one after the other, and each costs a session.
+    """Whether a program listens there, without a connection: `az` serves one after the other, each costs a session.
 
-    With SO_REUSEADDR a port can be bound until somebody listens at it. Source: socket(7)
+    With SO_REUSEADDR a port can be bound until a program listens on it. Source: socket(7)
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -103,18 +103,32 @@ def listens(port: int) -> bool:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    end(process, signal_first=False)
+    _close_input(process)
+    _reap(process)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def end(process: subprocess.Popen[bytes], *, signal_first: bool = True) -> None:
-    """Close its input, and see that it ends. At SIGTERM ssh ends its ProxyCommand, too."""
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Close its input, and see that it ends."""
+    _close_input(process)
+    stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """At SIGTERM ssh ends the program of its ProxyCommand, too; SIGKILL would leave that to itself."""
+    if process.poll() is None:
+        process.terminate()
+        _reap(process)
+
+
+def _close_input(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()
-    if signal_first and process.poll() is None:
-        process.terminate()
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_PATIENCE_S)
     except subprocess.TimeoutExpired:

@@ -47,7 +47,7 @@ class Node:
     machine_type: str
     address: str
     instance: str
-    """The VM; empty where there is none, or nobody says."""
+    """The VM; empty where there is none, or it is unknown."""
 
     @property
     def has_failed(self) -> bool:
@@ -56,7 +56,7 @@ class Node:
 
     @property
     def is_there(self) -> bool:
-        """Whether a VM of it is there, or is to be."""
+        """Whether it has a VM, or will get one."""
         return self.status.casefold() not in _GONE or self.target.casefold() == "started"
 
 
@@ -78,8 +78,6 @@ class Bucket:
 
 @record
 class Array:
-    """One node array."""
-
     name: str
     most: int | None
     buckets: tuple[Bucket, ...]
@@ -87,8 +85,6 @@ class Array:
 
 @record
 class Cluster:
-    """The answer of one moment."""
-
     name: str
     state: str
     """Empty before the first start."""
@@ -107,12 +103,11 @@ class Cluster:
 
     @property
     def is_started(self) -> bool:
-        """Whether it runs or is to run."""
         return (self.target or self.state).casefold() not in _GONE
 
     @property
     def is_changing(self) -> bool:
-        """Whether it is on its way, because somebody started or ended it."""
+        """Whether it is starting or stopping."""
         return self.target.casefold() not in ("", self.state.casefold() or "off")
 
     @property
@@ -144,7 +139,7 @@ def read(name: str, body: object) -> Cluster:
 
 
 def nodes_of(rows: object) -> tuple[Node, ...]:
-    """The nodes of a list of records, from wherever it came: they are the same records everywhere."""
+    """The nodes of a list of records, which REST and the command line have in the same form."""
     found = [_lower(each) for each in rows if isinstance(each, Mapping)] if isinstance(rows, list) else []
     return tuple(_node(each) for each in found if each.get("name"))
 

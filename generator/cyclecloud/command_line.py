@@ -33,9 +33,9 @@ printf %s "${parameters}" | base64 -d >"${folder}"/NAME.json || exit
 """
 """Two lines of base64 on the standard input. `printf` and `read` are the shell's own: nothing is an argument.
 
-The files have names, because nobody says that the program takes a descriptor. SIGKILL runs no trap, so a process of its
-own session waits for the end of the pipe, which comes when neither this shell nor what it has started is left. Where
-that was killed as well, the next import removes what is older than any import lasts.
+The files have names, because nothing says that the program takes a descriptor. SIGKILL runs no trap, so a process of
+its own session waits for the end of the pipe, which comes when neither this shell nor what it has started is left.
+Where that was killed as well, the next import removes what is older than any import lasts.
 """
 _PLACES = "/usr/local/bin:/usr/local/cyclecloud-cli/bin:/usr/local/cyclecloud-cli/embedded/bin:/root/bin"
 """Source: Azure/cyclecloud-marketplace-image scripts/install_cli.py"""
@@ -51,8 +51,6 @@ class NotDone(Exception):  # noqa: N818 - named by what happened
 
 @record
 class Said:
-    """What one command wrote, and how it ended."""
-
     status: int
     out: str
 
@@ -64,11 +62,11 @@ class CommandLine:
         self._server, self._user, self._login = server, user, login
 
     def read(self, *commands: Sequence[str]) -> list[Said]:
-        """What commands that change nothing say, in one go."""
+        """Run commands that change nothing, in one go."""
         return self._said(commands, READ_S)
 
     def change(self, words: Sequence[str]) -> str:
-        """Do it; what it says. It is sent once: Unreachable means that nobody knows whether it arrived."""
+        """Run a command once and return its output; after Unreachable it may have arrived or not."""
         (said,) = self._said([words], CHANGE_S)
         if said.status != 0:
             raise NotDone(f"`{line(words)}` failed on the server with {said.status}: {_short(said.out)}")
@@ -99,15 +97,23 @@ class CommandLine:
         return found
 
 
+def must(host: Runs, command: str, where: str, limit_s: float = READ_S) -> str:
+    """Return the output of a command; NotDone where it fails."""
+    ran = host.run(command, limit_s=limit_s)
+    if ran.status != 0:
+        reason = " ".join((ran.err or ran.out).split())[:400]
+        raise NotDone(f"`{command}` failed on {where} with {ran.status}: {reason}")
+    return ran.out
+
+
 def line(words: Sequence[str]) -> str:
-    """The command as a person types it."""
     return shlex.join(["cyclecloud", *words])
 
 
 def script(user: str, commands: Sequence[Sequence[str]]) -> str:
     """For a POSIX shell of the administrator, or of root. PYTHONPATH breaks the program.
 
-    Sources: Azure/azurehpc scripts/cyclecli_install.sh (PYTHONPATH); the login lies in `~/.cycle/config.ini`.
+    Sources: Azure/azurehpc scripts/cyclecli_install.sh (PYTHONPATH); the login is in `~/.cycle/config.ini`.
     """
     return _script(user, [shlex.join(words) for words in commands])
 
@@ -137,7 +143,6 @@ printf '\\ncycleforge-exit=nobody\\n'
 
 
 def _read(ran: Ran) -> list[Said]:
-    """The answers between the marks."""
     parts = _EXIT.split(ran.out)
     found = []
     for text, status in zip(parts[::2], parts[1::2], strict=False):
@@ -149,7 +154,7 @@ def _read(ran: Ran) -> list[Said]:
 def _absent(word: str, login: str) -> tuple[str, str]:
     if word == "absent":
         return "the CycleCloud command line is not installed on the server", "`sudo cycleforge-bootstrap retry` there"
-    return "nobody is logged in to CycleCloud on the server", f"log in once: {login}"
+    return "no user is logged in to CycleCloud on the server", f"log in once: {login}"
 
 
 def _short(text: str) -> str:

@@ -69,8 +69,6 @@ FORMS: tuple[tuple[str, re.Pattern[str], str], ...] = (
 
 
 class Hide:
-    """Knows some secrets."""
-
     def __init__(self, known: Iterable[str]) -> None:
         forms: set[str] = set()
         for secret in known:
@@ -91,7 +89,6 @@ class Hide:
         return self._text(text)
 
     def _value(self, value: Any) -> tuple[Any, int]:
-        """The same for what JSON holds."""
         if isinstance(value, str):
             return self._text(value)
         count = 0

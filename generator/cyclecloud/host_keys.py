@@ -35,11 +35,11 @@ def learn(file: Path, alias: str, pins: Iterable[str], address: str, port: int) 
     shown = list(_scanned(address, port, wanted))
     kept = [line for pin, line in shown if pin in wanted]
     if not kept:
-        reason = f"the server shows the host key {printable(shown[0][0])}, which is none of the deployment's"
+        reason = f"the server shows the host key {printable(shown[0][0])}, which is not one of the deployment's"
         raise Unreachable(
             f"{reason} ({', '.join(map(printable, wanted))})",
-            "nothing was sent to it. Where keys of the server were renewed on purpose, `cycleforge deploy NAME "
-            "--rerun-first-boot` notes the new ones; otherwise someone may be in between",
+            "nothing was sent to it. If its keys were renewed on purpose, `cycleforge deploy NAME "
+            "--rerun-first-boot` records the new ones; otherwise someone may be in between",
         )
     others = [text for name, _, text in _lines(file) if name != alias]
     _write(file, [*others, *(f"{alias} {line}" for line in kept)])
@@ -87,7 +87,8 @@ def _scanned(address: str, port: int, pins: list[str]) -> Iterable[tuple[str, st
     if not found:
         said = last_line(done.stderr.decode(errors="replace"))
         raise Unreachable(
-            "the server does not show its host key" + (f" ({said})" if said else ""), "see whether the machine runs"
+            "the server does not show its host key" + (f" ({said})" if said else ""),
+            "check that the machine is running",
         )
     return found
 

@@ -43,8 +43,6 @@ PATHS: dict[Role, tuple[str, ...]] = {
 
 @record
 class Log:
-    """The end of one file."""
-
     path: str
     text: str
 
@@ -70,7 +68,7 @@ def command(paths: Sequence[str], lines: int, most: int = MOST_BYTES) -> str:
 
 
 def follow_command(paths: Sequence[str], lines: int) -> str:
-    """Their ends, and whatever is added; files that come into being later are not seen."""
+    """Their ends, and what is added; files that are created later are not seen."""
     inner = (
         f'set --; for file in {" ".join(paths)}; do if [ -f "$file" ]; then set -- "$@" "$file"; fi; done; '
         f'[ "$#" -gt 0 ] || exit 1; exec tail -n {lines} -F -- "$@"'

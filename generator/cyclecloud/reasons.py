@@ -27,8 +27,6 @@ _LONGEST = 500
 
 @record
 class Reason:
-    """One reason in one partition."""
-
     array: str
     nodes: tuple[str, ...]
     message: str
@@ -78,9 +76,9 @@ def shortages(array: Array) -> list[str]:
         if not each.is_valid:
             found.append(f"{size} cannot be used here: {each.why_not or SILENT}")
         elif each.failed_s is not None:
-            found.append(f"Azure had no {size} to give {each.failed_s:.0f} s ago")
+            found.append(f"Azure had no capacity for {size} {each.failed_s:.0f} s ago")
         elif each.quota is not None and array.most is not None and each.quota < array.most:
-            found.append(f"the quota allows {each.quota} of {size}, and the partition may have {array.most}")
+            found.append(f"the quota allows {each.quota} of {size}, fewer than the {array.most} of the partition")
     return found
 
 
@@ -100,7 +98,6 @@ class Condition:
 
     @property
     def says_more(self) -> bool:
-        """Whether there is more than its message."""
         return bool(self.detail or self.recommendation)
 
 

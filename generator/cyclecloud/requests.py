@@ -23,8 +23,6 @@ _HOLE = re.compile(r"\{(\w+)\}")
 
 @record
 class Call:
-    """One request, ready to be sent."""
-
     request: Request
     path: str
     query: tuple[tuple[str, str], ...] = ()
@@ -33,7 +31,6 @@ class Call:
 
     @property
     def address(self) -> str:
-        """Path and query."""
         return f"{self.path}?{urlencode(self.query, quote_via=quote)}" if self.query else self.path
 
 
@@ -53,15 +50,9 @@ class Request:
 
     @property
     def only_asks(self) -> bool:
-        """Whether nothing is changed by it."""
         return self.method == "GET"
 
-    def __call__(
-        self,
-        query: Mapping[str, str] | None = None,
-        **values: str,
-    ) -> Call:
-        """The request with its names filled in."""
+    def __call__(self, query: Mapping[str, str] | None = None, **values: str) -> Call:
         unknown = {*(query or {})} - {*self.query} | values.keys() - {*_HOLE.findall(self.path + self.cli)}
         if unknown:
             raise TypeError(f"{self.path} has no {', '.join(sorted(unknown))}")
@@ -71,7 +62,6 @@ class Request:
 
 
 def _segment(value: str) -> str:
-    """A name as one part of a path."""
     if value in ("", ".", ".."):
         raise ValueError(f"not a part of a path: {value!r}")
     return quote(value, safe="")
@@ -95,16 +85,10 @@ _DEMO = "https://github.com/bwatrous/cyclecloud-simple-autoscale-demo/blob/main/
 QUERY = Request("GET", "/exec/query/", _PLUGIN, query=("q", "format"), accept="*/*")
 """`Accept: application/json` is answered with 406."""
 START_CLUSTER = Request(
-    "POST",
-    "/cloud/actions/startcluster/{cluster}",
-    _DEMO,
-    query=("wait_time", "recursive", "test_mode"),
+    "POST", "/cloud/actions/startcluster/{cluster}", _DEMO, query=("wait_time", "recursive", "test_mode")
 )
 TERMINATE_CLUSTER = Request(
-    "POST",
-    "/cloud/actions/terminatecluster/{cluster}",
-    _DEMO,
-    query=("wait_time", "recursive"),
+    "POST", "/cloud/actions/terminatecluster/{cluster}", _DEMO, query=("wait_time", "recursive")
 )
 RETRY = Request("POST", "/cloud/actions/retry/{cluster}", _DEMO)
 
@@ -121,7 +105,6 @@ def start(cluster: str) -> Call:
 
 
 def terminate(cluster: str) -> Call:
-    """End a cluster."""
     return TERMINATE_CLUSTER({"wait_time": "30", "recursive": "false"}, cluster=cluster)
 
 

@@ -20,11 +20,10 @@ from ..login import NOT_SIGNED_IN
 from ..records import record
 from ..words.terminal import printable
 from . import copying, unpack
-from .child import MOST_ERRORS, Drain, environment
+from .child import MOST_ERRORS, Drain, environment, stop
 
 _LOST = 255
 """What ssh ends with when the connection is what failed; a command may end with it, too."""
-_PATIENCE_S = 5.0
 _MOST_BYTES = 256 * 1024**2
 """Of what one command says; a host that sends more is not listened to."""
 _LONGEST_LINE = 1024**2
@@ -34,14 +33,14 @@ _OWN = "\x1e255 is the command's own\x1e"
 """What the host says on its standard error where 255 is not ssh's."""
 _TAR_ENDS = "Exiting with failure status due to previous errors"
 """What tar says last, behind the reason."""
-_AGAIN = "type the same command again; what was begun there may go on"
-_VPN = "connect your VPN, where the deployment has private addresses"
+_AGAIN = "run the same command again; what was started there may still be running"
+_VPN = "connect your VPN if the deployment has private addresses"
 _KNOWN = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its host key is not the one that was known",
-        "a new machine has a new key, but so has an attacker in between: see whether the machine was replaced, "
-        "then forget the old key with the line `ssh-keygen -f …` that ssh prints",
+        "a new machine has a new key, but so does an attacker in between: check whether the machine was replaced, "
+        "then remove the old key with the line `ssh-keygen -f …` that ssh prints",
     ),
     (
         "Host key verification failed",
@@ -50,30 +49,30 @@ _KNOWN = (
     ),
     (
         "Permission denied",
-        "it does not take your key",
+        "it refuses your key",
         "the private key belongs to `admin.ssh_public_key`; `ssh-add -l` lists the ones that are offered",
     ),
     ("Could not resolve hostname", "its name is not known", "the name is one of `ssh_config` or of a running node"),
-    ("Connection refused", "nobody listens at its port 22", "see whether the machine runs"),
-    ("No route to host", "there is no way to its address", _VPN),
-    ("Network is unreachable", "there is no way to its address", _VPN),
-    ("timed out", "it does not answer", f"see whether the machine runs; {_VPN}"),
+    ("Connection refused", "nothing listens on its port 22", "check that the machine is running"),
+    ("No route to host", "its address cannot be reached", _VPN),
+    ("Network is unreachable", "its address cannot be reached", _VPN),
+    ("timed out", "it does not answer", f"check that the machine is running; {_VPN}"),
     (
         "stdio forwarding failed",
         "the server does not reach it",
-        "it is not started, or still boots: `cycleforge nodes NAME` shows it, and `cycleforge start NAME` starts a "
+        "it is stopped or still booting: `cycleforge nodes NAME` shows it, and `cycleforge start NAME` starts a "
         "cluster that is off",
     ),
     (
         "kex_exchange_identification",
         "it closes the connection at once",
-        "see whether the machine is just booting, and try again",
+        "it may still be booting: wait a moment and try again",
     ),
     ("not responding", "the connection was lost", _AGAIN),
     ("Connection reset", "the connection was lost", _AGAIN),
     ("Broken pipe", "the connection was lost", _AGAIN),
     ("closed by remote host", "the connection was lost", _AGAIN),
-    ("Connection closed by", "it closes the connection", "see whether the machine runs"),
+    ("Connection closed by", "it closes the connection", "check that the machine is running"),
 )
 """(what ssh prints, why, what to do). Source: https://github.com/openssh/openssh-portable (sshconnect.c, sshconnect2.c,
 packet.c, readconf.c)."""
@@ -90,7 +89,7 @@ class Unreachable(Exception):  # noqa: N818 - named by what happened
 
 
 class NotSignedIn(Unreachable):
-    """Azure was to be asked for the way, and nobody is signed in there: no way that Azure opens leads to the host."""
+    """Azure was to be asked for the way, and there is no login for it: no way that Azure opens leads to the host."""
 
 
 @record
@@ -101,8 +100,6 @@ class Ran:
 
 
 class Runs(Protocol):
-    """Whoever can run a command on a host."""
-
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as subprocess calls it
         """Run it to its end. Raises Unreachable."""
 
@@ -142,7 +139,7 @@ class Shell:
     def send(self, local: Path, remote: str) -> None:
         """Copy a file or a folder; `remote` is its new name, relative to the user's home unless it begins with a slash.
 
-        It is there as a whole or not at all. In a folder that is there already, files of the same name are replaced,
+        It is there as a whole or not at all. In an existing folder, files of the same name are replaced,
         each as a whole, and what else is in it stays. Raises Unreachable, and OSError for what cannot be read here.
         """
         mark = copying.new_mark()
@@ -195,11 +192,11 @@ class Shell:
         with self._started(command, subprocess.PIPE) as (ssh, said):
             assert ssh.stdin is not None
             assert ssh.stdout is not None
-            out = Drain(ssh.stdout, _MOST_BYTES, lambda: _stop(ssh))
+            out = Drain(ssh.stdout, _MOST_BYTES, lambda: stop(ssh))
 
             def give_up() -> None:
                 late.set()
-                _stop(ssh)
+                stop(ssh)
 
             timer = threading.Timer(limit_s, give_up)
             timer.start()
@@ -210,7 +207,7 @@ class Shell:
                 content, error = out.content(), said.content()
             finally:
                 timer.cancel()
-        hint = "what was begun there may go on; look before the same is done again"
+        hint = "what was started there may still be running; check before you repeat it"
         if out.is_cut:
             most = f"{_MOST_BYTES // 1024**2} MiB"
             raise Unreachable(f"{self.host} sent more than {most} in answer to `{_short(command)}`", hint)
@@ -265,19 +262,8 @@ def _short(command: str, width: int = 60) -> str:
     return command if len(command) <= width else f"{command[:width]}…"
 
 
-def _stop(ssh: subprocess.Popen[bytes]) -> None:
-    """At SIGTERM ssh ends the program of its ProxyCommand, too; SIGKILL would leave that to itself."""
-    if ssh.poll() is None:
-        ssh.terminate()
-        try:
-            ssh.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            ssh.kill()
-            ssh.wait()
-
-
 def _end(ssh: subprocess.Popen[bytes]) -> None:
-    _stop(ssh)
+    stop(ssh)
     for stream in (ssh.stdin, ssh.stdout, ssh.stderr):
         if stream is not None:
             with suppress(OSError):

@@ -49,7 +49,6 @@ class Site:
 
     @property
     def place(self) -> str:
-        """Host and port, for messages."""
         return self._wire.place
 
     def get(self, call: Call) -> Any:
@@ -97,9 +96,9 @@ class Site:
             self._note()
             name = self._login.name if self._login else "nobody"
             self._denied = LoginRefused(
-                f"{self.place} does not take the password of {name}, or the account is locked",
-                "five wrong ones in a row lock the account for five minutes: look at the password, wait a minute, and "
-                "type the command again",
+                f"{self.place} refused the password of {name}, or the account is locked",
+                "five wrong passwords in a row lock the account for five minutes: check the password, wait a minute, "
+                "and run the command again",
             )
             self._is_proved = False
             raise self._denied
@@ -117,7 +116,7 @@ class Site:
             raise LoginRefused(
                 f"{self.place} refused a login {ago:.0f} s ago; it was not tried again, because five refused ones in a "
                 "row lock the account",
-                f"type the command again in {LOCK_S - ago:.0f} s, with the right password",
+                f"run the command again in {LOCK_S - ago:.0f} s, with the right password",
             )
 
     def _note(self) -> None:
@@ -131,15 +130,15 @@ class Site:
     def _good(self, answer: Answer) -> Answer:
         if 300 <= answer.status < 400:
             raise NotAsked(
-                f"what answers at {self.place} is not CycleCloud: it leads elsewhere (HTTP {answer.status})",
-                "look with a browser what is there",
+                f"{self.place} redirects (HTTP {answer.status}), so it is not CycleCloud",
+                "open it in a browser to see what answers there",
             )
         if answer.status >= 400:
             raise Refused(answer.status, answer.body if answer.is_json else None)
         if answer.body is not None and not answer.is_json:
             raise NotAsked(
-                f"what answers at {self.place} is not CycleCloud: HTTP {answer.status} without JSON",
-                "look with a browser what is there",
+                f"{self.place} is not CycleCloud: it answered HTTP {answer.status} without JSON",
+                "open it in a browser to see what answers there",
             )
         return answer
 

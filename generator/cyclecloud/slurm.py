@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ..records import record
 from ..results.hostlist import compress, natural_key
-from .command_line import NotDone
+from .command_line import NotDone, must
 from .shell import Runs
 
 NODES = "scontrol --oneliner show node"
@@ -59,12 +59,11 @@ class SlurmNode:
 
     @property
     def has_jobs(self) -> bool:
-        """Whether a job is on it, or is leaving it."""
         return bool(self.states & _WITH_JOBS)
 
     @property
     def is_drained(self) -> bool:
-        """Whether somebody, or a check, wants no new jobs there."""
+        """Whether an administrator or a check has drained it."""
         return "DRAIN" in self.states
 
     @property
@@ -75,8 +74,6 @@ class SlurmNode:
 
 @record
 class Job:
-    """One job of the queue."""
-
     id: str
     user: str
     partition: str
@@ -87,7 +84,6 @@ class Job:
 
     @property
     def is_pending(self) -> bool:
-        """Whether it has not begun."""
         return self.state == "PENDING"
 
 
@@ -163,9 +159,4 @@ def power_line(queue: Queue, names: Sequence[str], *, up: bool) -> str:
 
 
 def set_power(scheduler: Runs, queue: Queue, names: Sequence[str], *, up: bool) -> None:
-    """Tell Slurm, once."""
-    line = power_line(queue, names, up=up)
-    ran = scheduler.run(line, limit_s=_LIMIT_S)
-    if ran.status != 0:
-        reason = " ".join((ran.err or ran.out).split())[:300]
-        raise NotDone(f"`{line}` failed on the scheduler with {ran.status}: {reason}")
+    must(scheduler, power_line(queue, names, up=up), "the scheduler", _LIMIT_S)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..records import record
 from ..results.hostlist import compress, expand
-from .command_line import NotDone
+from .command_line import NotDone, must
 from .shell import Runs
 from .slurm import Queue
 
@@ -42,7 +42,7 @@ def facts_of(server: Runs) -> dict[str, Any]:
     except ValueError:
         facts = None
     if not isinstance(facts, dict):
-        raise NotDone(f"{FACTS} on the server is not a JSON object", "`cycleforge deploy NAME` writes it anew")
+        raise NotDone(f"{FACTS} on the server is not a JSON object", "`cycleforge deploy NAME` writes it again")
     return facts
 
 
@@ -55,7 +55,7 @@ def parameters(
         kind, _, name = source.partition(":")
         found = secrets.get(name) if kind == "secret" else facts.get(source)
         if found in (None, ""):
-            raise NotDone(f"the deployment did not tell the server '{source}'", "`cycleforge deploy NAME` comes first")
+            raise NotDone(f"the deployment did not tell the server '{source}'", "run `cycleforge deploy NAME` first")
         values[parameter] = str(found)
     return values
 
@@ -145,7 +145,6 @@ def replace_words(generations: Sequence[str], *, starts: bool) -> list[str]:
 
 
 def is_replacing(scheduler: Runs) -> bool:
-    """Whether somebody's replacement runs."""
     ran = scheduler.run(f"systemctl is-active {UNIT}.service", limit_s=_LIMIT_S)
     return ran.out.strip() in ("active", "activating")
 
@@ -157,12 +156,3 @@ def end_now(scheduler: Runs, names: Sequence[str]) -> None:
     """
     hosts = shlex.quote(f"nodename={','.join(names)}")
     must(scheduler, f"sudo -n scontrol update {hosts} state=POWER_DOWN_FORCE reason=cycleforge-update", "the scheduler")
-
-
-def must(host: Runs, command: str, where: str, limit_s: float = _LIMIT_S) -> str:
-    """What a command says that has to succeed."""
-    ran = host.run(command, limit_s=limit_s)
-    if ran.status != 0:
-        reason = " ".join((ran.err or ran.out).split())[:400]
-        raise NotDone(f"`{command}` failed on {where} with {ran.status}: {reason}")
-    return ran.out

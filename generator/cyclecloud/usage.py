@@ -20,7 +20,7 @@ TIMEFRAME = "monthToDate"
 
 @record
 class Part:
-    """Of one node, or of one node array."""
+    """One node, or one node array."""
 
     name: str
     core_hours: float
@@ -30,15 +30,12 @@ class Part:
 
 @record
 class Usage:
-    """Of this month until now."""
-
     core_hours: float
     usd: float | None
     parts: tuple[Part, ...]
 
 
 def of_this_month(cluster: str) -> Call:
-    """The request."""
     return requests.USAGE({"timeframe": TIMEFRAME, "granularity": "total"}, cluster=cluster)
 
 

@@ -104,7 +104,6 @@ class Wire:
 
     @property
     def place(self) -> str:
-        """Host and port, for messages."""
         return self.address if self.port == 443 else f"{self.address}:{self.port}"
 
     def exchange(self, call: Call, login: Login | None) -> Answer:
@@ -126,7 +125,7 @@ class Wire:
         self._connected().close()
 
     def shown(self) -> str:
-        """The fingerprint of whatever certificate is shown, for who knows by other means who is there."""
+        """The fingerprint of the certificate that is shown, for a caller that knows by other means whose it is."""
         try:
             shown = ssl.get_server_certificate((self.address, self.port), timeout=CONNECT_S)
         except OSError as error:
@@ -144,11 +143,11 @@ class Wire:
         except NotPinned:
             connection.close()
             raise NotAsked(
-                f"{self.place} shows another certificate ({self.shown()}) than the deployment has noted "
-                f"({colons(self._pin or '')}); nothing was sent to it",
+                f"{self.place} shows a different certificate ({self.shown()}) from the one that the deployment "
+                f"recorded ({colons(self._pin or '')}); nothing was sent to it",
                 "either someone is in between, or the site has a new certificate. `sudo cycleforge-bootstrap status` "
                 "on the server prints the site's own; if it is that one, `cycleforge deploy NAME --rerun-first-boot` "
-                "notes it",
+                "records it",
             ) from None
         except (OSError, HTTPError) as error:
             connection.close()
@@ -172,23 +171,21 @@ class Wire:
         if sent and changes:
             reason = f"{self.place} {_reason(error)} after the request was sent; it may have had its effect"
             raise Lost(reason, lost="sent") from None
-        # Where nobody listens, or no way leads, that is no other in a second; the next one waits for ssh or a VPN.
+        # A closed port or a missing route stays so for the next second; the caller waits for ssh or a VPN instead.
         if not sent and isinstance(error, ConnectionRefusedError | TimeoutError):
             raise NotAsked(f"{self.place} {_reason(error)}") from None
         raise NotAsked(f"{self.place} {_reason(error)}", lost="sent" if sent else "connecting") from None
 
 
 def colons(digest: str) -> str:
-    """A digest as programs print fingerprints."""
     text = digest.upper()
     return ":".join(text[at : at + 2] for at in range(0, len(text), 2))
 
 
 def _plain(fingerprint: str) -> str:
-    """The digest of a fingerprint, with colons or without."""
     text = fingerprint.replace(":", "").strip().lower()
     if len(text) != 64 or set(text) - set("0123456789abcdef"):
-        raise NotAsked("the fingerprint of the site's certificate that the deployment has noted is none")
+        raise NotAsked("the deployment recorded an invalid fingerprint of the site's certificate")
     return text
 
 

@@ -13,5 +13,4 @@ def root() -> Path:
 
 
 def folder(name: str) -> Path:
-    """One of those folders, by name."""
     return root() / name

@@ -18,7 +18,6 @@ class File:
 
     @property
     def mode(self) -> int:
-        """Its mode on disk, whatever the umask."""
         return 0o755 if self.executable else 0o644
 
 
@@ -52,5 +51,4 @@ def manifest_file(files: Files, version: str) -> File:
 
 
 def digest(content: bytes) -> str:
-    """The sha256 of a file, as the manifest has it."""
     return hashlib.sha256(content).hexdigest()

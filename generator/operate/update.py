@@ -10,7 +10,7 @@ from typing import Any
 from ..azure import az_lines, deployment
 from ..azure.deployment import Seen
 from ..cyclecloud import cluster, slurm, updating
-from ..cyclecloud.command_line import NotDone
+from ..cyclecloud.command_line import NotDone, must
 from ..cyclecloud.shell import Unreachable
 from ..cyclecloud.slurm import Queue
 from ..cyclecloud.updating import Ages
@@ -280,7 +280,7 @@ def _replace(place: Place, decisions: Decisions, found: Ages) -> bool:
             updating.end_now(place.scheduler, found.old)
         else:
             words = updating.replace_words(place.generations, starts=not place.slurm.autoscale)
-            updating.must(place.scheduler, shlex.join(words), "the scheduler")
+            must(place.scheduler, shlex.join(words), "the scheduler")
     except Unreachable as error:
         lost = error.reason
         place.say(f"{lost}; looking whether it arrived")

@@ -21,13 +21,11 @@ from .service import Answered, PriceList
 
 STATES: tuple[Since, ...] = get_args(Since)
 """In the order in which each holds everything of those before it."""
-NO_METER = Price("unknown", reason="not known as what it is billed: the definition sets the disk itself")
+NO_METER = Price("unknown", reason="its meter is unknown: the definition sets the disk itself")
 
 
 @record
 class Cost:
-    """One thing with its price."""
-
     billed: Billed
     price: Price
 
@@ -49,7 +47,6 @@ class Sum:
 
     @property
     def per_month(self) -> float | None:
-        """In a month of the price list."""
         return None if self.per_hour is None else self.per_hour * hours_per_month()
 
 
@@ -66,13 +63,11 @@ class JobCost:
     amount: float | None
     published: PublishedHours
     published_amount: float | None
-    """None also where no speed is published, or nobody knows how many steps there are."""
+    """None also where no speed is published, or the number of steps is unknown."""
 
 
 @record
 class Costs:
-    """Everything about a plan's costs."""
-
     currency: str
     region: str
     rows: tuple[Cost, ...]
@@ -90,13 +85,11 @@ def hours_per_month() -> int:
 
 
 def currencies() -> Sequence[str]:
-    """Codes of the currencies that the list knows."""
-    codes: Sequence[str] = catalog.meters().price_list.currencies
-    return codes
+    return catalog.meters().price_list.currencies
 
 
 def costs_of(plan: Plan, price_list: PriceList, currency: str, *, refresh: bool = False) -> Costs:
-    """Ask the price list for everything that the plan is billed for."""
+    """Ask the price list for all that the plan is billed for, unless today's answer is kept; `refresh` asks anyway."""
     things = billed(plan)
     queries = [_query(each, plan.location, currency) for each in things]
     answers = price_list.ask((asked for asked in queries if asked is not None), refresh=refresh)
@@ -160,14 +153,12 @@ def _sum(state: Since, rows: Iterable[Cost]) -> Sum:
 
 @record
 class Spending:
-    """By the hour."""
-
     currency: str
     per_hour: float
     missing: tuple[str, ...]
     """Titles of what is there and has no price: the sum is a lower bound."""
     not_known: tuple[str, ...]
-    """Titles of what is there in a number that nobody knows."""
+    """Titles of what exists in an unknown number."""
 
 
 def spending(costs: Costs, there: Callable[[Billed], int | None]) -> Spending:

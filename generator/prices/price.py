@@ -27,8 +27,6 @@ _HOURS = {"hour": 1.0, "day": 24.0}
 
 @record
 class Price:
-    """What the list says of one meter."""
-
     state: Literal["found", "none", "several", "unknown"]
     """`none`: the list has no such meter; `several`: it has more than one; `unknown`: it could not be asked."""
     per_hour: float | None = None
@@ -39,7 +37,7 @@ class Price:
 
 
 def price_of(items: Sequence[Mapping[str, Any]], quantity: int) -> Price:
-    """The price among the items of one meter. Two prices are none: nobody knows which of them will be billed."""
+    """The price among the items of one meter. Two prices count as none: which of them will be billed is unknown."""
     try:
         steps = {_number(item, "tierMinimumUnits") for item in items}
         tier = max((step for step in steps if step <= quantity), default=0.0)
@@ -49,7 +47,7 @@ def price_of(items: Sequence[Mapping[str, Any]], quantity: int) -> Price:
             if _number(item, "tierMinimumUnits") == tier
         }
     except (KeyError, TypeError, ValueError) as error:
-        return Price("unknown", reason=f"the price list answered in a form that is not known ({error})")
+        return Price("unknown", reason=f"the price list answered in an unknown form ({error})")
     if not prices:
         return Price("none", reason="no price found")
     if len({amount for amount, _ in prices}) > 1:
@@ -93,7 +91,6 @@ class Query:
 
 
 def query(meter: str, words: tuple[tuple[str, str], ...], region: str, currency: str) -> Query:
-    """The question after one meter in a region."""
     facts, parts = catalog.meters().meters[meter], ["priceType eq 'Consumption'"]
     parts += [_asked(condition, words) for condition in facts.ask]
     if facts.region is not None:

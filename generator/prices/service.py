@@ -1,6 +1,6 @@
 """Ask the public price list: no sign-in, a hundred items a page, and "too many requests" now and then.
 
-Its answers are kept on this machine for a day; older ones are used only when nobody can be asked.
+Its answers are kept on this machine for a day; older ones are used only when the list is not reached.
 Source: https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices
 """
 
@@ -31,7 +31,7 @@ _AT_ONCE = 4
 
 @record
 class Answered:
-    """What became of one question. `answer` may be of an earlier day when `failure` says why nobody answered now."""
+    """The answer to one question. It may be of an earlier day when `failure` says why none came now."""
 
     query: Query
     answer: Answer | None
@@ -63,7 +63,6 @@ class PriceList:
         return Answered(query, answer)
 
     def _items(self, address: str) -> Iterator[dict[str, Any]]:
-        """The items of all pages."""
         following = address
         for _ in range(_PAGES):
             page = _page(download(following, _PAGE_BYTES, self._limits))
@@ -72,7 +71,7 @@ class PriceList:
             if not following:
                 return
             if urlsplit(following).hostname != urlsplit(address).hostname:
-                raise DownloadFailed(f"the price list goes on at another host: {urlsplit(following).hostname}")
+                raise DownloadFailed(f"the price list continues on a different host: {urlsplit(following).hostname}")
         raise DownloadFailed(f"the price list has more than {_PAGES} pages for one meter")
 
 
@@ -81,10 +80,10 @@ def _page(content: bytes) -> dict[str, Any]:
     try:
         page = json.loads(content)
     except ValueError as error:
-        raise DownloadFailed("what answered is not the price list: it is no JSON") from error
+        raise DownloadFailed("the answer is not the price list: it is not JSON") from error
     items = page.get("Items") if isinstance(page, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise DownloadFailed("what answered is not the price list: it has no items")
+        raise DownloadFailed("the answer is not the price list: it has no items")
     return dict(page)
 
 
@@ -107,7 +106,6 @@ class Kept:
         self._folder = folder
 
     def get(self, address: str) -> Answer | None:
-        """What is kept of the answer to a question."""
         try:
             content = json.loads(self._path(address).read_text(encoding="utf-8"))
             if content["format"] != _FORMAT or content["address"] != address:

@@ -32,7 +32,7 @@ _SOURCED = re.compile(rb'^[ \t]*(?:\.|source)[ \t]+"?[^"\s]*/([a-z0-9_-]+\.sh)"?
 
 
 class Missing(ProjectUnreadable):
-    """A file that the project promises is not there."""
+    """A file that the project lists is missing."""
 
 
 @cache

@@ -69,7 +69,6 @@ def read_project(folder: Path) -> Project:
         raise ProjectUnreadable(
             file, kind.line, f"'{kind.value}' is not a valid project type", f"Use one of: {', '.join(TYPES)}."
         )
-    label = settings.get("label")
     blobs = _blobs(sections)
     return Project(
         name=name.value,
@@ -79,7 +78,7 @@ def read_project(folder: Path) -> Project:
         specs=_specs(folder, file),
         blobs=tuple(name for name, _ in blobs),
         version_line=version.line,
-        label=label.value if label is not None and label.value else None,
+        label=label.value if (label := settings.get("label")) and label.value else None,
         run_lists=_run_lists(sections, file),
         blob_lines=dict(reversed(blobs)),
     )
@@ -110,8 +109,7 @@ def _kept_lines(section: list[str], kept: Collection[str]) -> list[str]:
             names = [name.strip() for name in setting["value"].split(",")]
             value = ", ".join(name for name in names if name in kept)
             is_empty = is_empty and not value
-            head = line[: line.index("=") + 1]
-            line = f"{head} {value}\n"
+            line = f"{line[: line.index('=') + 1]} {value}\n"
         lines.append(line)
     return [] if is_empty else lines
 
@@ -134,12 +132,7 @@ def _run_lists(sections: list[Section], file: Path) -> dict[str, tuple[str, ...]
     found: dict[str, tuple[str, ...]] = {}
     for section in named(sections, "spec"):
         if not NAME.fullmatch(section.name):
-            raise ProjectUnreadable(
-                file,
-                section.line,
-                f"'{section.name}' is not a valid spec name",
-                "Use letters, digits, '.', '_' and '-'.",
-            )
+            raise _no_spec_name(file, section.line, section.name)
         if words := _words(section.settings.get("run_list")):
             found[section.name] = words
     return found
@@ -161,9 +154,7 @@ def _specs(folder: Path, file: Path) -> tuple[str, ...]:
         if not (root / name).is_dir():
             continue
         if not NAME.fullmatch(name):
-            raise ProjectUnreadable(
-                root / name, None, f"'{name}' is not a valid spec name", "Use letters, digits, '.', '_' and '-'."
-            )
+            raise _no_spec_name(root / name, None, name)
         if any((root / name / kind).is_dir() for kind in ("cluster-init", "chef")):
             names.append(name)
         elif _visible(root / name):
@@ -174,6 +165,10 @@ def _specs(folder: Path, file: Path) -> tuple[str, ...]:
     if not names:
         raise ProjectUnreadable(file, None, "the project has no spec", "Create specs/default/cluster-init/scripts.")
     return tuple(names)
+
+
+def _no_spec_name(file: Path, line: int | None, name: str) -> ProjectUnreadable:
+    return ProjectUnreadable(file, line, f"'{name}' is not a valid spec name", "Use letters, digits, '.', '_' and '-'.")
 
 
 def _visible(folder: Path) -> list[str]:
@@ -207,10 +202,9 @@ class ProjectUnreadable(CannotRead):
 
 @record
 class Value:
-    """The text behind `=` and its line, from 1."""
-
     value: str
     line: int
+    """From 1."""
 
 
 @record
@@ -314,5 +308,4 @@ def _demand_ascii(file: Path, number: int, line: str) -> None:
 
 
 def named(sections: list[Section], kind: str) -> Iterator[Section]:
-    """The sections of one kind."""
     return (section for section in sections if section.kind == kind)

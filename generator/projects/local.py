@@ -103,13 +103,8 @@ def _facts(entry: Project, folder: Path) -> LocalProject:
         problem = error.message if error.hint is None else f"{error.message}; {error.hint}"
         return LocalProject(entry.name, None, (), 0, problem)
     except (OSError, ValueError) as error:
-        return LocalProject(
-            entry.name,
-            None,
-            (),
-            0,
-            f"the folder cannot be read: {error.strerror if isinstance(error, OSError) else 'bad path'}",
-        )
+        reason = error.strerror if isinstance(error, OSError) else "bad path"
+        return LocalProject(entry.name, None, (), 0, f"the folder cannot be read: {reason}")
     if project.name != entry.name:
         problem = f"its project.ini names it '{project.name}'"
         return LocalProject(entry.name, project.version, project.specs, 0, problem)
@@ -153,7 +148,9 @@ def find_project(word: str) -> Located:
         if _is_there(place / "project.ini"):
             return located(place)
     if _is_there(path):
-        raise CannotRead(f"{path} is not a project folder: it has no project.ini", "`cycleforge project new` makes one")
+        raise CannotRead(
+            f"{path} is not a project folder: it has no project.ini", "`cycleforge project new` creates one"
+        )
     known = [*SHIPPED, *(each.folder.name for each in projects_here())]
     raise CannotRead(f"there is no project '{word}'", suggestion(word, known) or f"projects: {', '.join(known)}")
 
@@ -165,7 +162,6 @@ def located(folder: Path) -> Located:
 
 
 def all_shipped() -> list[Located]:
-    """Every project that CycleForge brings."""
     return [_shipped(name) for name in SHIPPED]
 
 

@@ -118,17 +118,15 @@ def next_version(version: str, part: Part = "patch") -> str:
     return ".".join(map(str, following))
 
 
-def bump(
-    folder: Path, part: Part = "patch", *, lock_file: Path | None = None, shipped: bool = True, taken: bool = False
-) -> Bump | None:
+def bump(folder: Path, part: Part = "patch", *, shipped: bool = True, taken: bool = False) -> Bump | None:
     """Give a changed project a new version and record it; None when it agrees with the lock already.
 
     `taken`: the version in `project.ini` has another content elsewhere, whatever the lock knows. Else a version that
     the lock does not know is recorded as it stands, so a bump that was killed between its two writes is completed by
-    the next one. `lock_file` defaults to the one beside the project's folder.
+    the next one.
     """
     project = read_project(folder)
-    lock_file = lock_file or folder.parent / LOCK_NAME
+    lock_file = folder.parent / LOCK_NAME
     lock = read_lock(lock_file)
     files = contents(project, shipped=shipped)
     problem = check(project, digest(files), lock)

@@ -42,7 +42,7 @@ def skeleton(name: str, spec: str) -> dict[PurePosixPath, bytes]:
 
 
 def create(name: str, spec: str, parent: Path) -> Path:
-    """Write a new project into `parent` as one step; CannotWrite when something is there already."""
+    """Write a new project into `parent` as one step; CannotWrite when the folder exists."""
     files = skeleton(name, spec)
     folder = parent / name
     with refusing(

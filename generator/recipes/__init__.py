@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Literal
 
 from ..files import assets
-from ..records import record
+from ..records import named_record, record
 from .versions import pin
 
 Kind = Literal["validation", "training"]
@@ -49,23 +49,21 @@ class Step:
         return self.name or self.script.removesuffix(".sh")
 
 
-@record
+@named_record
 class Recipe:
-    """One validation or training recipe."""
-
     name: str
     kind: Kind
-    trains: bool
+    trains: bool = False
     """True: a validation recipe that a definition may also list among its training jobs."""
     title: str
     needs_gpu: bool
     gpu_vendors: tuple[str, ...]
     architectures: tuple[str, ...]
-    every_partition: bool
+    every_partition: bool = False
     """True: written for every partition that fits, also without GPUs; else one without need of GPUs is written once."""
-    needs_infiniband: bool
+    needs_infiniband: bool = False
     """True: for nodes that InfiniBand connects, with GPUs or without, and written for all of them."""
-    needs_no_gpu: bool
+    needs_no_gpu: bool = False
     """True: not for nodes with GPUs, whose ports other jobs test."""
     containers: bool
     """True: needs pyxis and enroot."""
@@ -74,7 +72,7 @@ class Recipe:
     models: tuple[str, ...]
     """Keys of the model catalogue, smallest first; empty for recipes without a model."""
     default_model: str | None
-    figures: tuple[Figures, ...]
+    figures: tuple[Figures, ...] = ()
     """Published figures of the VM size that the job judges by; they become settings."""
     default_settings: tuple[tuple[str, str], ...]
     """Sorted, with the versions that the catalogue pins; a job may override each."""
@@ -105,30 +103,15 @@ def recipe(name: str) -> Recipe | None:
 def _read(name: str) -> Recipe:
     text = (assets.folder("recipes") / name / "recipe.json").read_text(encoding="utf-8")
     raw: dict[str, Any] = json.loads(text)
+    pins = {setting: pin(place) for setting, place in raw.pop("pins", {}).items()}
+    settings = raw.pop("settings") | pins
+    steps = [Step(**step | {"settings": tuple(sorted(step.get("settings", {}).items()))}) for step in raw.pop("steps")]
+    sources = tuple(raw.pop("source"))
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
     return Recipe(
         name=name,
-        kind=raw["kind"],
-        trains=raw.get("trains", False),
-        title=raw["title"],
-        needs_gpu=raw["needs_gpu"],
-        gpu_vendors=tuple(raw["gpu_vendors"]),
-        architectures=tuple(raw["architectures"]),
-        every_partition=raw.get("every_partition", False),
-        needs_infiniband=raw.get("needs_infiniband", False),
-        needs_no_gpu=raw.get("needs_no_gpu", False),
-        containers=raw["containers"],
-        min_nodes=raw["min_nodes"],
-        default_nodes=raw["default_nodes"],
-        models=tuple(raw["models"]),
-        default_model=raw["default_model"],
-        figures=tuple(raw.get("figures", ())),
-        default_settings=tuple(sorted(raw["settings"].items() | _pins(raw).items())),
-        steps=tuple(
-            Step(**step | {"settings": tuple(sorted(step.get("settings", {}).items()))}) for step in raw["steps"]
-        ),
-        sources=tuple(raw["source"]),
+        default_settings=tuple(sorted(settings.items())),
+        steps=tuple(steps),
+        sources=sources,
+        **values,
     )
-
-
-def _pins(raw: dict[str, Any]) -> dict[str, str]:
-    return {name: pin(place) for name, place in raw.get("pins", {}).items()}

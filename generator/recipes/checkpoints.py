@@ -22,7 +22,7 @@ class CheckpointPlan:
     """Of the file system that they go to; None where the definition does not know it."""
     bandwidth_gb_per_s: float | None
     file_gb_per_s: float | None
-    """What one file takes, where the job writes a checkpoint as one; None: it does not, or nobody knows it."""
+    """What one file takes, where the job writes a checkpoint as one; None: it does not, or the rate is unknown."""
     seconds_per_checkpoint: float | None
     """A floor: the whole bandwidth is there for it."""
     is_written: bool

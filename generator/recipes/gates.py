@@ -34,16 +34,9 @@ FOLDER = "prove"
 
 @cache
 def gates() -> tuple[Gate, ...]:
-    """Every gate, in the order in which they run."""
+    """Return the gates in the order in which they run."""
     rows = json.loads((assets.folder("recipes") / FOLDER / "gates.json").read_text(encoding="utf-8"))
     return tuple(
-        Gate(
-            name=row["gate"],
-            level=row["level"],
-            recipe=row["recipe"],
-            what=row["what"],
-            finder=row.get("finder"),
-            settings=tuple(row.get("settings", {}).items()),
-        )
+        Gate(name=row.pop("gate"), settings=tuple(row.pop("settings", {}).items()), **{"finder": None, **row})
         for row in rows
     )

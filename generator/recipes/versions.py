@@ -31,7 +31,7 @@ def pin(place: str) -> str:
 
 
 def container(reference: str) -> Container | None:
-    """The catalogue's row of an image, whatever digest is given with it; None for one that it does not have."""
+    """The catalogue's row of an image, with any digest; None where it has none."""
     # enroot takes both signs between registry and image.
     name = reference.split("@sha256:", 1)[0].replace("#", "/")
     for row in catalog.training_versions().containers.values():
@@ -41,7 +41,7 @@ def container(reference: str) -> Container | None:
 
 
 def driver_of(image: str, arch: str) -> str | None:
-    """NVIDIA's driver in an HPC image; None where nobody published it.
+    """NVIDIA's driver in an HPC image; None where it is not published.
 
     A marketplace version ends with the day of its build, and `latest` has what the newest known one has.
     """
@@ -64,12 +64,12 @@ def compatibility(reference: str, image: str, arch: str) -> Compatibility:
     """
     known, driver = container(reference), driver_of(image, arch)
     if known is None:
-        return Compatibility("unknown", "nobody has said which CUDA the container has")
+        return Compatibility("unknown", "the CUDA version of the container is unknown")
     major = known.cuda.split(".")[0]
     needed = catalog.training_versions().cuda_drivers.rows[major]
     minimum = f"its CUDA {known.cuda} needs driver {needed.branch} or newer"
     if driver is None:
-        return Compatibility("unknown", f"{minimum}, and which one the image {image!r} has is not known")
+        return Compatibility("unknown", f"{minimum}, and the driver of the image {image!r} is unknown")
     branch = int(driver.split(".")[0])
     if branch >= needed.branch or branch in needed.forward:
         return Compatibility("fits", f"{minimum}, the image has {driver}")

@@ -19,7 +19,6 @@ system records it, and a later one that differs is refused ([images of jobs](../
 
 
 def page() -> str:
-    """The whole page."""
     found = catalog.training_versions()
     containers, frameworks = found.containers.values(), found.frameworks.items()
     parts = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _WHOLE = ("B", "KiB")
-"""Units of which nobody wants a fraction."""
+"""Units that are shown without a fraction."""
 
 
 def counted(number: int, noun: str) -> str:

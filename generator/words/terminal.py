@@ -72,7 +72,7 @@ class Meter:
         self._task: TaskID | None = None
 
     def begin(self, title: str, size_bytes: int | None) -> None:
-        """Something of this size begins; None where nobody knows how much it will be."""
+        """Something of this size begins; None where that is unknown."""
         self.close()
         if not self._is_shown:
             return
@@ -97,12 +97,10 @@ class Meter:
         self._task = self._bar.add_task(title, total=size_bytes)
 
     def advance(self, size_bytes: int) -> None:
-        """So much more is done."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, advance=size_bytes)
 
     def reach(self, size_bytes: int) -> None:
-        """So much is done in all."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=size_bytes)
 

@@ -253,7 +253,7 @@ def test_another_host_key(user: User, deployed: Deployed, tmp_path: Path) -> Non
         pins["value"] = true
     assert ran.returncode == 255
     assert b"shows the host key ssh-ed25519 SHA256:" in ran.stderr
-    assert b"none of the deployment's" in ran.stderr
+    assert b"not one of the deployment's" in ran.stderr
     assert not (deployed.server.home / "came").exists()
 
 

@@ -95,7 +95,7 @@ def test_another_certificate_is_never_opened(user: User, hub: Deployed, tmp_path
     finally:
         noted["value"] = fingerprint()
     assert (ran.returncode, ran.stdout) == (4, b"")
-    assert f"shows another certificate ({fingerprint()})".encode() in ran.stderr
+    assert f"shows a different certificate ({fingerprint()})".encode() in ran.stderr
     assert b"cycleforge deploy byhub --rerun-first-boot" in ran.stderr
     assert not (tmp_path / "opened").exists()
 

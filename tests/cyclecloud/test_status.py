@@ -116,11 +116,11 @@ def test_the_usage_of_this_month(living: Place, portal: SiteStandIn) -> None:
 def test_what_keeps_a_partition_small(living: Place, portal: SiteStandIn) -> None:
     array = portal.state.clusters[CLUSTER].arrays["htc"]
     array.quota_count = 1
-    assert "  htc: the quota allows 1 of Standard_D64ds_v5, and the partition may have 2\n" in living(*STATUS)[1]
+    assert "  htc: the quota allows 1 of Standard_D64ds_v5, fewer than the 2 of the partition\n" in living(*STATUS)[1]
     array.invalid_reason = "NotActivated"
     assert "  htc: Standard_D64ds_v5 cannot be used here: NotActivated\n" in living(*STATUS)[1]
     array.invalid_reason, array.last_capacity_failure = "", 90.0
-    assert "  htc: Azure had no Standard_D64ds_v5 to give 90 s ago\n" in living(*STATUS)[1]
+    assert "  htc: Azure had no capacity for Standard_D64ds_v5 90 s ago\n" in living(*STATUS)[1]
 
 
 def test_a_thousand_nodes_are_one_line(living: Place, portal: SiteStandIn) -> None:
@@ -160,7 +160,7 @@ def test_a_vaults_id_is_no_password(living: Place, portal: SiteStandIn) -> None:
 def test_a_wrong_password_is_tried_once_a_minute(living: Place, portal: SiteStandIn) -> None:
     living.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", "not-the-Passw0rd")
     code, out, _ = living(*STATUS)
-    assert (code, "does not take the password of ccadmin" in out) == (4, True)
+    assert (code, "refused the password of ccadmin" in out) == (4, True)
     living.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
     code, out, _ = living(*STATUS)
     assert (code, "it was not tried again" in out, len(portal.requests)) == (4, True, 1)
@@ -244,7 +244,7 @@ def test_a_site_that_has_another_certificate(living: Place, portal: SiteStandIn)
     place_of = living.arm.state.resources[record_id(living.arm).lower()]["properties"]["outputs"]
     place_of["serverCertificateSha256"]["value"] = ":".join(["AB"] * 32)
     code, out, _ = living(*STATUS)
-    assert (code, "shows another certificate" in out, portal.requests) == (4, True, [])
+    assert (code, "shows a different certificate" in out, portal.requests) == (4, True, [])
 
 
 def test_a_site_without_the_cluster(living: Place, portal: SiteStandIn) -> None:

@@ -100,7 +100,7 @@ def test_behind_a_bastion_a_forward_leads_to_the_site(living: Living, portal: Si
         noted = living.arm.state.resources[record_id(living.arm).lower()]["properties"]["outputs"]
         noted["serverCertificateSha256"]["value"] = ":".join(["AB"] * 32)
         before = len(portal.requests)
-        assert "shows another certificate" in living(*STATUS)[1]
+        assert "shows a different certificate" in living(*STATUS)[1]
         assert len(portal.requests) == before
 
 

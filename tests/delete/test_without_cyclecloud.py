@@ -29,7 +29,7 @@ def without_tag(place: Place) -> str:
 
 
 @pytest.mark.parametrize(("said", "expected"), [
-    ("cycleforge-exit=nobody\n", "nobody is logged in to CycleCloud"),
+    ("cycleforge-exit=nobody\n", "no user is logged in to CycleCloud"),
     ("no such cluster\ncycleforge-exit=3\n", "failed on the server with 3: no such cluster"),
     ("", "does not say whether"),
 ])  # fmt: skip
@@ -171,7 +171,7 @@ def test_the_server_of_somebody_else_is_not_stopped(place: Place) -> None:
     state.put(group, location="southcentralus", tags=tags)
     state.put(f"{group}/providers/Microsoft.Compute/virtualMachines/node-1", location="southcentralus", tags=tags)
     state.shell = nobody
-    with pytest.raises(NotDone, match="nobody is logged in"):
+    with pytest.raises(NotDone, match="no user is logged in"):
         place.delete(plan)
     assert place.arm.changes == []
     assert [each.rpartition("/")[2] for each in place.arm.posts] == ["runCommand"]

@@ -172,7 +172,7 @@ def test_without_a_network_older_prices_are_used_and_their_day_is_said(
     assert next(line for line in out.splitlines() if "Bastion  " in line).split()[2] == "0.30"
     assert "the price list was not reached" in next(line for line in out.splitlines() if "scheduler" in line)
     assert err.splitlines()[-1] == (
-        "warning: the price list was not reached: what answered is not the price list: it is no JSON; "
+        "warning: the price list was not reached: the answer is not the price list: it is not JSON; "
         "older prices are used"
     )
 

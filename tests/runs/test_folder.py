@@ -87,7 +87,7 @@ def a_socket(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (link_outside, "sub/data leads to ../../data, outside of the folder"),
+        (link_outside, "sub/data points to ../../data outside the folder"),
         (a_socket, "socket is neither a file nor a folder"),
     ],
 )

@@ -64,7 +64,7 @@ def test_silence_ends_after_a_while(monkeypatch: pytest.MonkeyPatch, rounds: tup
     with pytest.raises(AzureRefused) as refused:
         said(*rounds)
     assert refused.value.exit_code == 4
-    assert refused.value.hint == "the job goes on; the same command attaches to it again"
+    assert refused.value.hint == "the job continues; run the same command to reattach"
 
 
 def test_a_log_goes_on_behind_a_lost_connection() -> None:

@@ -122,7 +122,7 @@ def test_nobody_logged_in_says_what_to_type(living: Living) -> None:
     (living.folder / "home-server/.cycle/config.ini").unlink()
     code, _, err = living(*START)
     assert (code, living.changes) == (4, [])
-    assert "nobody is logged in" in err
+    assert "no user is logged in" in err
     assert "ssh -F output/minimal/ssh_config -t server cyclecloud initialize" in err
     (living.folder / "hosts/server/cyclecloud").unlink()
     assert "is not installed" in living(*START)[2]

@@ -211,7 +211,7 @@ def run(plan: Plan, writer: Writer, server: str, verb: str) -> None:
     if found[1] == "nobody":
         login = "cyclecloud initialize --force --url=https://localhost"
         raise NotDone(
-            "nobody is logged in to CycleCloud on the server",
+            "no user is logged in to CycleCloud on the server",
             f"ssh -t {plan.access.ssh} {login} --username={plan.admin.username} --verify-ssl=false, or terminate the "
             "cluster in the portal; then type the same command again",
         )

@@ -20,8 +20,8 @@ LIMIT_S = 900.0
 PAUSE_S = 5.0
 PATIENCE_S = 600.0
 """How long a lost connection is tried again while a job is followed, and a Slurm that does not answer is asked."""
-AGAIN = "the same command goes on from here"
-_RUNS_ON = "the job goes on; the same command attaches to it again"
+AGAIN = "run the same command to continue from here"
+_RUNS_ON = "the job continues; run the same command to reattach"
 _ROUND = ("tick", "over")
 _BROKEN = 5
 """Times in a row that our program ends on the scheduler without a word."""
@@ -88,7 +88,7 @@ class Connection:
             except Unreachable as unreachable:
                 reason, is_away = unreachable.reason, True
             except AzureRefused as error:
-                # A scheduler that comes back may let somebody in before it has its file systems.
+                # A scheduler that comes back may accept logins before it has its file systems.
                 if not is_away:
                     raise
                 reason = error.message
@@ -140,7 +140,7 @@ class Patience:
         self._is_of_this_round = False
 
     def begins(self, reason: str) -> bool:
-        """It is wrong; whether that is news. Raises AzureRefused when that is so for too long."""
+        """Note that it is wrong and return whether that is news. Raises AzureRefused when it lasts for too long."""
         self._is_of_this_round = True
         if self._since is None:
             self._since = time.monotonic()
@@ -150,12 +150,12 @@ class Patience:
         return False
 
     def ends(self) -> bool:
-        """It is right; whether that is news."""
+        """Note that it is right and return whether that is news."""
         was_wrong, self._since = self._since is not None, None
         return was_wrong
 
     def round_is_over(self) -> bool:
-        """What nobody has said in this round is right; whether that is news."""
+        """End the round; what was not said to be wrong in it is right. Return whether that is news."""
         is_wrong, self._is_of_this_round = self._is_of_this_round, False
         return not is_wrong and self.ends()
 

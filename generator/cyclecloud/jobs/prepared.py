@@ -216,8 +216,8 @@ def _target(link: Path, folder: Path) -> str:
     end = Path(os.path.normpath(link.parent.relative_to(folder) / target))
     if not target.is_absolute() and end.parts[:1] == (os.pardir,):
         raise CannotRead(
-            f"{link} leads to {target}, outside of the folder, which is not copied",
-            "put what it leads to in its place, or let it lead to a path of the cluster, from / on",
+            f"{link} points to {target} outside the folder, which is not copied",
+            "replace the link with what it points to, or with an absolute path of the cluster",
         )
     return str(target)
 
@@ -243,11 +243,9 @@ def _check_options(file: Path, *, is_first: bool) -> None:
         found = _DIRECTIVE.match(line)
         options = found[1].partition(b" #")[0] if found else b""
         if _WAIT.search(options):
-            raise CannotRead(
-                f"{file}:{number}: sbatch would wait (--wait)", "leave it out; `cycleforge run --wait` waits"
-            )
+            raise CannotRead(f"{file}:{number}: sbatch would wait (--wait)", "remove it; `cycleforge run --wait` waits")
         if _DEPENDENCY.search(options) and not is_first:
             text = (
                 f"{file}:{number}: a dependency of its own (--dependency) would be replaced by that on the step before"
             )
-            raise CannotRead(text, "put it into the first step, for which all others wait")
+            raise CannotRead(text, "move it to the first step, which all others wait for")

@@ -64,7 +64,7 @@ class Proofs:
         return self._proof(f"{program} plan {quote(self.name)} {quote(partial)} {join(options)}")
 
     def start(self, options: Sequence[str], who: str) -> Proof:
-        """Once: one that runs, or whose status nobody knows yet, is not started again."""
+        """Start it once: one that runs, or whose status is unknown, is not started again."""
         return self._proof(f"{program_of(self.name)} start {quote(self.name)} {quote(who)} {join(options)}")
 
     def follow(self) -> Iterator[Line]:

@@ -31,13 +31,11 @@ class Task:
     id: str
     state: str
     exit: str
-    """`status:signal`; empty where it has not ended, or nobody knows."""
+    """`status:signal`; empty where it has not ended, or that is unknown."""
 
 
 @record
 class Step:
-    """One batch file."""
-
     file: str
     job: str
     """Slurm's number of its last job; empty: not submitted."""
@@ -45,7 +43,6 @@ class Step:
 
     @property
     def has_ended(self) -> bool:
-        """All of its tasks."""
         return bool(self.tasks) and all(task.state in ENDED for task in self.tasks)
 
     @property
@@ -55,13 +52,12 @@ class Step:
 
     @property
     def status(self) -> int | None:
-        """The worst exit status of its tasks, as a shell has it; None: nobody knows."""
+        """The worst exit status of its tasks, as a shell has it; None: unknown."""
         found = [_status(task) for task in self.tasks]
         return None if None in found or not found else max(number for number in found if number is not None)
 
     @property
     def states(self) -> str:
-        """In Slurm's words."""
         return ", ".join(dict.fromkeys(task.state for task in self.tasks))
 
 
@@ -158,7 +154,7 @@ class Scheduler:
         if seen.silent and not seen.is_submitted:
             raise AzureRefused(seen.silent, AGAIN)
         if seen.refused:
-            raise AzureRefused(f"Slurm refused {seen.refused}", f"what was copied is in ~/{JOBS}/{seen.name}")
+            raise AzureRefused(f"Slurm refused {seen.refused}", f"the copied files are in ~/{JOBS}/{seen.name}")
         return seen
 
     def _seen(self, command: str, program: bytes = b"") -> Seen:
@@ -175,7 +171,7 @@ def read(lines: Iterable[str]) -> Seen:
         word, *rest = [printable(part) for part in line.split("\t")]
         match [word, *rest]:
             case ["error", text]:
-                raise AzureRefused(text, "the same command goes on from here")
+                raise AzureRefused(text, "run the same command to continue from here")
             case ["run", name, who, count]:
                 times = int(count) if count.strip().isdigit() else 0
             case ["seen"]:

@@ -33,7 +33,7 @@ def given(words: Iterable[str]) -> dict[str, str]:
         if not all(sign.isprintable() or sign == "\t" for sign in value):
             raise CannotRead(f"--set {name}: the value has a line break or control character")
         if settings.get(name, value) != value:
-            raise CannotRead(f"--set {name} is there twice, with two values")
+            raise CannotRead(f"--set {name} is given twice, with different values")
         settings[name] = value
     return settings
 
