@@ -1,6 +1,6 @@
 """Readers of what GPU tools print, and the judgement of a fleet: `recipes/lib/gpu-tools.sh`, `fio.sh` and `fleet.sh`.
 
-Excerpts are as they were published; lines that no reader looks at are left out.
+`gpu_tools.yaml` has what the tools printed elsewhere, and what is read from it.
 """
 
 # ruff: noqa: E501
@@ -14,123 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.bed.yaml_data import yaml_data
 from tests.jobs.running import LIBRARY, with_library
 
-EXCERPTS = {
-    # https://github.com/NVIDIA/DCGM/issues/122: a GPU at a third of its speed, which DCGM's own diagnosis passed
-    "ubergemm-dcgm3-bad": "GEMM [I] (ADAPTER#0)  Ending with 6698.442948608 GFlops\n",
-    "ubergemm-dcgm3": "GEMM [I] (ADAPTER#2)  Ending with 19239.381499904 GFlops\n",
-    # Azure/ai-infrastructure-on-azure, infrastructure_validations/slurm/gpu_test: lines count after "starting...."
-    "ubergemm-dcgm4": "GFlops:9.1e+05\nstarting....\nGFlops:1.7933e+06\nGFlops:1.8137e+06\n",
-    "ubergemm-tuning-only": "GFlops:1.7933e+06\n",
-    "ubergemm-nan": "starting....\nGFlops:1.7933e+06\nGFlops:nan\n",
-    # https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/feature-overview.html
-    "proftester-dcgm2": (
-        "Skipping WatchFields() since DCGM validation is disabled\n"
-        "Worker 0:0[1004]: TensorEngineActive: generated ???, dcgm 0.000 (250362.2 gflops)\n"
-        "Worker 0:0[1004]: TensorEngineActive: generated ???, dcgm 0.000 (252917.0 gflops)\n"
-        "Worker 0:0[1004]: TensorEngineActive: generated ???, dcgm 0.000 (253971.7 gflops)\n"
-        "Worker 0:0[1004]: TensorEngineActive: generated ???, dcgm 0.000 (253700.2 gflops)\n"
-        "Worker 0:0[1004]: Message: Bus ID 00000000:00:04.0 mapped to cuda device ID 0\n"
-    ),
-    # NVIDIA/DCGM, dcgmproftester/PhysicalGpu.cpp since 3.3: three digits, a space before the field
-    "proftester-dcgm3": (
-        "Worker 0:0 [1004]: TensorEngineActive:  generated ???, dcgm 0 (1.78e+05 gflops).\n"
-        "Worker 1:0 [1004]: TensorEngineActive:  generated ???, dcgm 0 (9.99e+04 gflops).\n"
-        "Worker 0:0 [1004]: TensorEngineActive:  generated ???, dcgm 0 (1.90e+05 gflops).\n"
-    ),
-    # https://github.com/NVIDIA/DCGM/issues/239: a release that prints no rate
-    "proftester-silent": "Worker 0:0[1004]: TensorEngineActive: target max, dcgm 0\n",
-    # microsoft/superbenchmark, tests/benchmarks/micro_benchmarks/test_cublaslt_function.py
-    "cublaslt": "16   16    16    0       1.111      2.222\n",
-    "cublaslt-failed": "cuBLAS API failed\n",
-    # microsoft/superbenchmark, tests/data/gpu_stream.log
-    "gpu_stream": (
-        'Device 0: "NVIDIA Graphics Device"  152 SMs(10.0)  Memory: 4000MHz x 8192-bit = 8192 GB/s PEAK   ECC is ON\n'
-        "STREAM_COPY_double_gpu_0_buffer_4294967296_block_128\t6711.67\t81.93\n"
-        "STREAM_TRIAD_double_gpu_0_buffer_4294967296_block_128\t7378.19\t90.07\n"
-        "STREAM_TRIAD_double_gpu_0_buffer_4294967296_block_256\t7414.01\t90.50\n"
-    ),
-    # NVIDIA/nvbandwidth README.md; the sum is of microsoft/superbenchmark, tests/data/nvbandwidth_results.log (v0.6)
-    "nvbandwidth-readme": (
-        "Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n"
-        "          0         1         2\n0      0.00    276.07    276.36\n1    276.19      0.00    276.29\n"
-        "2    274.89    276.29      0.00\n\nSUM device_to_device_memcpy_write_ce 1656.09\n"
-    ),
-    "nvbandwidth-v0.6": (
-        "nvbandwidth Version: v0.6\nRunning host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n"
-        "           0         1         2\n 0    369.36    269.33    412.11\n 1    323.36    299.33    312.11\n\n"
-        "SUM host_to_device_memcpy_ce 1985.60\n\nRunning device_to_host_memcpy_ce.\n"
-        "memcpy CE CPU(row) <- GPU(column) bandwidth (GB/s)\n           0         1\n 0    295.15    312.11\n"
-    ),
-    # https://github.com/NVIDIA/k8s-test-infra/issues/371
-    "nvlink": (
-        "GPU 0: NVIDIA GB200 (UUID: GPU-d1b93026-6d5b-03bd-3a71-f85b47a61bde)\n         Link 0: 53.125 GB/s\n"
-        "         Link 1: 53.125 GB/s\nGPU 1: NVIDIA GB200 (UUID: GPU-39ac7bce-e3d6-b426-008e-fa47897c72d5)\n"
-        "         Link 0: <inactive>\n         Link 1: 53.125 GB/s\n"
-    ),
-    # https://github.com/NVIDIA/srt-slurm/pull/307
-    "nvlink-errors": (
-        "GPU 0: NVIDIA GB300\n\t Link 0: Replay Errors: 0\n\t Link 0: Recovery Errors: 0\n\t Link 0: CRC Errors: 0\n"
-    ),
-    "no-gpus": "No devices were found\n",
-    # facebookresearch/gcm, gcm/tests/health_checks_tests/test_check_dcgmi.py (DCGM 3)
-    "dcgm3-fail": (
-        '{"DCGM GPU Diagnostic": {"test_categories": [{"category": "Deployment", "tests": [{"name": "Blacklist", "results":'
-        ' [{"status": "Pass"}]}, {"name": "Persistence Mode", "results": [{"status": "Fail"}]}, {"name": "Environment'
-        ' Variables", "results": [{"status": "Warn"}]}, {"name": "Inforom", "results": [{"status": "Pass"}]}]}]}}\n'
-    ),
-    # NVIDIA/DCGM, testing/python3/dcgm_diag_schema.json (DCGM 4)
-    "dcgm4-skip": (
-        '{"DCGM Diagnostic":{"test_categories":[{"category":"Hardware","tests":[{"name":"memory","results":[{"entity_group":'
-        '"GPU","entity_group_id":1,"entity_id":0,"status":"Skip"}],"test_summary":{"status":"Skip"}}]}]},"metadata":'
-        '{"version":"4.5.2"}}\n'
-    ),
-    "dcgm4-fail": (
-        '{"DCGM Diagnostic":{"test_categories":[{"category":"Hardware","tests":[{"name":"pcie","results":[{"entity_group":'
-        '"GPU","entity_group_id":1,"entity_id":3,"status":"Fail","warnings":[{"error_category":1,"error_id":44,'
-        '"error_severity":2,"warning":"bandwidth of 5 GB/s is below 20"}]}],"test_summary":{"status":"Fail"}}]}]}}\n'
-    ),
-    "dcgm4-launch": '{"DCGM Diagnostic":{"runtime_error":"Another diag is running"}}\n',
-    "dcgm-half": '{"DCGM Diagnostic":{"test_cat',
-    "empty": "",
-}  # fmt: skip
-READ = [
-    ("gemm_of_ubergemm ubergemm-dcgm3-bad", "6.7"),
-    ("gemm_of_ubergemm ubergemm-dcgm3", "19.2"),
-    ("gemm_of_ubergemm ubergemm-dcgm4", "1803.5"),
-    ("gemm_of_ubergemm ubergemm-tuning-only", None),
-    ("gemm_of_ubergemm ubergemm-nan", None),
-    ("gemm_of_ubergemm empty", None),
-    ("gemm_of_proftester proftester-dcgm2 0", "253.8"),
-    ("gemm_of_proftester proftester-dcgm2 1", None),
-    ("gemm_of_proftester proftester-dcgm3 0", "190.0"),
-    ("gemm_of_proftester proftester-dcgm3 1", "99.9"),
-    ("gemm_of_proftester proftester-silent 0", None),
-    ("gemm_of_cublaslt cublaslt 16", "2.2"),
-    ("gemm_of_cublaslt cublaslt 8192", None),
-    ("gemm_of_cublaslt cublaslt-failed 16", None),
-    ("memory_of_gpu_stream gpu_stream COPY", "6711.7"),
-    ("memory_of_gpu_stream gpu_stream TRIAD", "7414.0"),
-    ("memory_of_gpu_stream gpu_stream SCALE", None),
-    ("cells_of_nvbandwidth nvbandwidth-readme device_to_device_memcpy_write_ce",
-     "0 1 276.07\n0 2 276.36\n1 0 276.19\n1 2 276.29\n2 0 274.89\n2 1 276.29"),
-    ("cells_of_nvbandwidth nvbandwidth-v0.6 host_to_device_memcpy_ce",
-     "0 0 369.36\n0 1 269.33\n0 2 412.11\n1 0 323.36\n1 1 299.33\n1 2 312.11"),
-    ("cells_of_nvbandwidth nvbandwidth-v0.6 device_to_host_memcpy_ce", None),
-    ("cells_of_nvbandwidth nvbandwidth-v0.6 device_to_device_memcpy_read_ce", None),
-    ("links_of_nvlink nvlink", "0 2 0\n1 1 1"),
-    ("links_of_nvlink no-gpus", None),
-    ("errors_of_nvlink nvlink-errors", "0 0 0 Replay Errors\n0 0 0 Recovery Errors\n0 0 0 CRC Errors"),
-    ("errors_of_nvlink empty", None),
-    ("dcgm_summary dcgm3-fail", "fail\tPersistence Mode\npass\tBlacklist Inforom\nwarn\tEnvironment Variables"),
-    ("dcgm_summary dcgm4-skip", "skip\tmemory\nversion\t4.5.2"),
-    ("dcgm_summary dcgm4-fail", "fail\tpcie\nwhy\tpcie: GPU 3: bandwidth of 5 GB/s is below 20"),
-    ("dcgm_summary dcgm4-launch", "error\tAnother diag is running"),
-    ("dcgm_summary dcgm-half", None),
-    ("dcgm_summary empty", None),
-]  # fmt: skip
-"""A call of a reader on an excerpt, and what it prints; None: it fails and prints nothing."""
+PUBLIC = yaml_data((Path(__file__).parent / "gpu_tools.yaml").read_bytes())
 
 
 def bash(script: str, folder: Path) -> str:
@@ -143,13 +30,13 @@ def bash(script: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("columns", ["blanks", "tabs"])
 def test_readers_take_what_tools_printed_elsewhere_and_nothing_else(columns: str, tmp_path: Path) -> None:
-    for name, text in EXCERPTS.items():
+    for name, text in PUBLIC["excerpts"].items():
         (tmp_path / name).write_text(
             re.sub(r"^ +| {2,}", "\t", text, flags=re.MULTILINE) if columns == "tabs" else text
         )
-    script = "".join(f'text="$({call})"; echo "= $?"; echo "${{text}}"\n' for call, _ in READ)
+    script = "".join(f'text="$({call})"; echo "= $?"; echo "${{text}}"\n' for call in PUBLIC["read"])
     answers = bash(script, tmp_path).split("= ")[1:]
-    for (call, expected), answer in zip(READ, answers, strict=True):
+    for (call, expected), answer in zip(PUBLIC["read"].items(), answers, strict=True):
         status, _, text = answer.partition("\n")
         if expected is None:
             assert (status != "0", text.strip()) == (True, ""), call
