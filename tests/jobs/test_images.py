@@ -41,14 +41,16 @@ def asked(folder: JobFolder) -> list[str]:
 
 
 def test_the_first_import_records_the_digest_and_imports_by_it(folder: JobFolder) -> None:
+    set_up(folder, ERROR, FAKE_STATUS="1")
+    assert images(folder) == [], "nothing stays of an import that failed"
     set_up(folder)
-    assert asked(folder)[0] == f"digest {IMAGE}"
-    assert asked(folder)[1].endswith(f" {IMAGE}@{FIRST}")
+    assert asked(folder)[2] == f"digest {IMAGE}"
+    assert asked(folder)[3].endswith(f" {IMAGE}@{FIRST}")
     assert images(folder) == [FIRST.replace(":", "-")]
     (record,) = (stage(folder) / "images").glob("*.digest")
     assert record.read_text(encoding="utf-8") == f"{FIRST}\n"
     set_up(folder)
-    assert [line.split()[0] for line in asked(folder)] == ["digest", "import", "digest"]
+    assert [line.split()[0] for line in asked(folder)] == ["digest", "import", "digest", "import", "digest"]
 
 
 def test_a_changed_image_is_refused_with_two_ways_out(folder: JobFolder) -> None:

@@ -65,7 +65,7 @@ def row_call(name: str, size: int, ranks: int = 0) -> str:
 def test_excerpts_are_of_many_releases_and_each_has_an_address() -> None:
     assert len({excerpt.source for excerpt in logs.EXCERPTS}) == len(logs.EXCERPTS) >= 16
     assert all(excerpt.source.startswith("https://github.com/") for excerpt in logs.EXCERPTS)
-    used = {each.log for each in (*logs.ALGORITHMS, *logs.RANKS, *logs.ROWS)}
+    used = {each.log for each in logs.ALGORITHMS} | {each.log for each in logs.RANKS} | {each.log for each in logs.ROWS}
     assert used | {name for name, *_ in (*logs.FABRICS, *logs.VERSIONS, *logs.FOOTERS)} == {
         excerpt.name for excerpt in logs.EXCERPTS
     }

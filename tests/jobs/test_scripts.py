@@ -79,11 +79,6 @@ def test_warnings_pass_only_when_allowed() -> None:
 # ---------------------------------------------------------------- smoke
 
 
-def test_smoke_passes_when_every_node_answers(tmp_path: Path) -> None:
-    folder = job_folder(tmp_path, plan_with(job("smoke")))
-    assert folder.run().returncode == PASS
-
-
 def test_smoke_writes_nothing_into_the_root_of_the_shared_file_system(tmp_path: Path) -> None:
     """It belongs to root; here not even root can write."""
     folder = job_folder(tmp_path, plan_with(job("smoke")))
@@ -215,13 +210,6 @@ def training(
 def test_opt_verdict(tmp_path: Path, output: str, environment: dict[str, str], status: int) -> None:
     _, result = training(tmp_path, "opt-175b", output, **environment)
     assert result.returncode == status, result.stdout + result.stderr
-
-
-def test_opt_needs_its_image(tmp_path: Path) -> None:
-    folder = job_folder(tmp_path, plan_with(job("opt-175b")))
-    result = folder.run(FAKE_OUTPUT="/dev/null")
-    assert result.returncode == ERROR
-    assert "run the set-up step first" in result.stdout + result.stderr
 
 
 def test_opt_mounts_what_it_writes_and_names_its_run(tmp_path: Path) -> None:
@@ -385,18 +373,6 @@ def test_too_few_files_are_refused(tmp_path: Path, files: int) -> None:
     _, result = gpt_training(tmp_path, files)
     assert result.returncode == ERROR
     assert "more than 4 are needed" in result.stdout + result.stderr
-
-
-def test_an_image_is_imported_once_and_whole(tmp_path: Path) -> None:
-    folder = job_folder(tmp_path, plan_with(job("mpt")))
-    assert folder.run("10-setup.sh", FAKE_STATUS="1").returncode != 0
-    images = tmp_path / "stage/images"
-    assert not list(images.glob("*.sqsh"))
-    assert folder.run("10-setup.sh").returncode == PASS
-    assert folder.run("10-setup.sh").returncode == PASS
-    assert len(list(images.glob("*.sqsh"))) == len(list(images.glob("*.sha256"))) == 1
-    lines = Path(folder.environment["FAKE_LOG"] + ".enroot").read_text().splitlines()
-    assert [line.split()[0] for line in lines] == ["digest", "import", "digest", "import", "digest"]
 
 
 # ---------------------------------------------------------------- MPT
