@@ -13,7 +13,6 @@ from generator.plan.resources import ResourceId, resource_id
 from generator.render import bicep
 from generator.render.bicep import bicep_literal
 from generator.render.cluster_template import late_parameters
-from tests.bed import parts
 from tests.bed.difference import shown
 from tests.bed.plans import plan_from, slurm_of
 from tests.bicep import variants
@@ -28,6 +27,7 @@ from tests.bicep.variants import (
     parameters,
 )
 
+DATABASE = "network: {address_space: 10.50.0.0/20}\nslurm: {accounting: {type: new}}"
 every_variant = pytest.mark.parametrize("name", VARIANTS)
 
 
@@ -69,7 +69,7 @@ def test_parameters_and_outputs_are_described(name: str) -> None:
 
 @every_variant
 def test_the_parameter_file_gives_what_has_no_default(name: str) -> None:
-    plan = parts.settled(VARIANTS[name]())
+    plan = VARIANTS[name]()
     files = bicep.render(plan, PAYLOAD, HASH, DIGEST)
     required = {key for key, default in parameters(main_bicep(plan)).items() if not default}
     given = dict(
@@ -87,7 +87,7 @@ def test_the_parameter_file_gives_what_has_no_default(name: str) -> None:
 @every_variant
 def test_no_secret_leaves_the_deployment(name: str) -> None:
     text = main_bicep(VARIANTS[name]())
-    for secret in parts.settled(VARIANTS[name]()).secrets:
+    for secret in VARIANTS[name]().secrets:
         assert (
             f"@secure()\n@minLength({12 if name == 'everything' and secret.parameter == 'adminPassword' else 8})"
             in text
@@ -196,18 +196,20 @@ def test_lustre_gets_a_way_out() -> None:
     [("Standard_B2ms", "Burstable"), ("Standard_D4ads_v5", "GeneralPurpose"), ("Standard_E8ds_v4", "MemoryOptimized")],
 )
 def test_database_tier_follows_its_size(sku: str, tier: str) -> None:
-    plan = variants.everything()
-    accounting = slurm_of(plan).accounting
-    assert accounting is not None
-    text = main_bicep(replace(plan, slurm=replace(slurm_of(plan), accounting=replace(accounting, sku=sku))))
+    text = main_bicep(plan_from(variants.EVERYTHING, f"slurm: {{accounting: {{sku: {sku}}}}}"))
     assert f"skuTier: '{tier}'" in text
 
 
 @pytest.mark.parametrize(
-    ("cloud", "domain"), [("public", "azure.com"), ("usgov", "usgovcloudapi.net"), ("china", "chinacloudapi.cn")]
+    ("cloud", "region", "domain"),
+    [
+        ("public", "southcentralus", "azure.com"),
+        ("usgov", "usgovvirginia", "usgovcloudapi.net"),
+        ("china", "chinanorth3", "chinacloudapi.cn"),
+    ],
 )
-def test_database_zone_follows_the_cloud(cloud: str, domain: str) -> None:
-    text = main_bicep(replace(variants.everything(), cloud=cloud))  # type: ignore[arg-type]
+def test_database_zone_follows_the_cloud(cloud: str, region: str, domain: str) -> None:
+    text = main_bicep(plan_from(DATABASE, f"location: {region}\nazure: {{cloud: {cloud}}}"))
     assert f"zoneName: 'minimal.private.mysql.database.{domain}'" in text
 
 
@@ -240,7 +242,7 @@ def test_an_own_image_has_no_plan() -> None:
 
 def test_the_locker_name_is_given_or_unique_and_legal() -> None:
     assert "accountName: 'minimallocker'" in main_bicep(variants.own_image())
-    plan = replace(variants.minimal(), name="llm-a100-South-Central")
+    plan = plan_from("name: llm-a100-south-central")
     assert "accountName: 'cfllma100so${unique}'" in main_bicep(plan)
     stem = re.search(r"accountName: '(\w+)\$", main_bicep(plan))
     assert stem is not None

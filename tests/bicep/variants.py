@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from generator.files.file import File, Files
 from generator.plan.deployment import Plan
 from generator.plan.file_systems.netapp import NetAppVolume
+from generator.plan.file_systems.registry import modules
 from generator.render import bicep, cluster_template
-from tests.bed.parts import settled
 from tests.bed.plans import plan_from
 from tests.plan.definitions import with_every_kind
 
@@ -60,7 +60,7 @@ storage:
   home: {{type: anf, size_tib: 4}}
   mounts:
     - {{path: /data, type: amlfs, tier: 125, size_tib: 16}}
-    - {{path: /2024, type: anf, size_tib: 2, service_level: Standard, zone: "2"}}
+    - {{path: /2024, type: anf, size_tib: 2, service_level: Flexible, throughput_mibps: 256, zone: "2"}}
 slurm: {{accounting: {{type: new}}}}
 monitoring:
   workspace_id: {METRICS_GROUP}/Microsoft.Monitor/accounts/metrics
@@ -203,13 +203,12 @@ more_existing_subnets = partial(plan_from, EXISTING_NETWORK, MORE_EXISTING_SUBNE
 
 
 def everything() -> Plan:
-    """With a NetApp volume whose throughput is given, which a definition cannot say."""
+    """With a NetApp volume that is smaller than its pool, which a definition cannot say."""
     plan = plan_from(EVERYTHING)
     lustre, volume = plan.mounts
     assert isinstance(volume, NetAppVolume)
-    return replace(
-        plan, mounts=(lustre, replace(volume, size_gib=1500, service_level="Flexible", throughput_mibps=256))
-    )
+    changed = replace(plan, mounts=(lustre, replace(volume, size_gib=1500)))
+    return replace(changed, modules=modules(changed.all_mounts))
 
 
 def own_image() -> Plan:
@@ -249,13 +248,13 @@ def _rendered(plan: Plan, payload: tuple[str, ...]) -> Files:
 
 def main_bicep(plan: Plan) -> str:
     """Text of main.bicep."""
-    files = _rendered(settled(plan), PAYLOAD)
+    files = _rendered(plan, PAYLOAD)
     return next(file.content.decode() for path, file in files.items() if path.name == "main.bicep")
 
 
 def rendered_files(plan: Plan, payload: tuple[str, ...] = PAYLOAD) -> Files:
     """The rendered files, and stand-ins for what other renderers put beside them."""
-    files = _rendered(settled(plan), payload) | cluster_template.render(plan)
+    files = _rendered(plan, payload) | cluster_template.render(plan)
     if plan.server is None:
         return files
     boot = {"bootstrap/cloud-init.yaml": b"#cloud-config\n", "bootstrap/start.sh": b"#!/bin/sh\nexit 0\n"}

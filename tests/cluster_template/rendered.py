@@ -14,7 +14,6 @@ from generator.cctemplate.values import Value, value_of
 from generator.plan.deployment import Plan
 from generator.problems.problem import Problem
 from generator.render.cluster_template import late_parameters, render
-from tests.bed.parts import settled
 from tests.bed.plans import slurm_of
 
 
@@ -66,7 +65,7 @@ def parse(text: str) -> Template:
 
 def read(plan: Plan, **late: Value) -> Rendered:
     """Render a plan and read it back; `late` are values that the server fills in."""
-    files = render(settled(plan))
+    files = render(plan)
     start = PurePosixPath("cluster") / slurm_of(plan).cluster_name
     text = files[start.with_suffix(".txt")].content.decode()
     values = json.loads(files[PurePosixPath(f"{start}.params.json")].content)

@@ -13,7 +13,6 @@ from generator.cctemplate.files import MAX_BYTES, CheckedFile, check_files, read
 from generator.plan.deployment import Plan
 from generator.problems.text import as_json, render
 from generator.render.cluster_template import render as cluster_files
-from tests.bed.parts import settled
 from tests.cluster_template.own import FILER, PBS
 from tests.cluster_template.plans import ALL
 from tests.cluster_template.test_checks import GOOD
@@ -119,7 +118,7 @@ def test_a_required_value_that_is_null_comes_with_the_import() -> None:
 
 @pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
 def test_what_is_rendered_is_clean_as_a_user_checks_it(make: Callable[[], Plan]) -> None:
-    written = {path.suffix: file.content for path, file in cluster_files(settled(make())).items()}
+    written = {path.suffix: file.content for path, file in cluster_files(make()).items()}
 
     checked = check_files(("c.txt", written[".txt"]), ("c.params.json", written[".json"]))
 

@@ -15,11 +15,10 @@ from syrupy.assertion import SnapshotAssertion
 from generator.cctemplate.values import known_value
 from generator.plan.assignment import SpecRef
 from generator.plan.deployment import Plan
-from generator.plan.file_systems.blob_container import BlobContainer
 from generator.render.cluster_template import late_parameters, render
 from tests.bed.difference import shown
 from tests.bed.parts import lustre, minimal, mount, node_array
-from tests.bed.plans import slurm_of
+from tests.bed.plans import plan_from, slurm_of
 from tests.cluster_template.plans import ALL, ENDPOINT, containers, gpu, high_availability, spot
 from tests.cluster_template.rendered import Rendered, read
 
@@ -357,20 +356,18 @@ def test_containers_reach_our_own_project_as_node_attributes() -> None:
 
 
 def test_a_container_at_mounts_does_not_hide_the_list() -> None:
-    plan = containers()
-    blobs = tuple(replace(each, name="mounts", path="/mounts") for each in plan.mounts if each.kind == "blob")[:1]
-    rendered = read(replace(plan, mounts=blobs), configuration_identity_client_id="id-1")
+    mounts = "[{path: /mounts, type: blob, storage_account: datasets0001, container: c-models}]"
+    rendered = read(plan_from(f"storage: {{mounts: {mounts}}}"), configuration_identity_client_id="id-1")
     assert rendered.configuration("htc", "cycleforge.blobfuse.mounts") == "mounts-"
     assert rendered.configuration("htc", "cycleforge.blobfuse.mounts-.path") == "/mounts"
     assert rendered.configuration("htc", "cycleforge.blobfuse.mounts-.identity_client_id") == "id-1"
 
 
 def test_containers_of_another_cloud_have_its_endpoint() -> None:
-    endpoint = "https://acct.blob.core.usgovcloudapi.net"
-    plan = containers()
-    blobs = tuple(replace(each, endpoint=endpoint) for each in plan.mounts if isinstance(each, BlobContainer))
-    rendered = read(replace(plan, mounts=blobs))
-    assert rendered.configuration("htc", "cycleforge.blobfuse.models.endpoint") == endpoint
+    mounts = "[{path: /models, type: blob, storage_account: datasets0001, container: c-models}]"
+    plan = plan_from(f"{{location: usgovvirginia, azure: {{cloud: usgov}}, storage: {{mounts: {mounts}}}}}")
+    endpoint = "https://datasets0001.blob.core.usgovcloudapi.net"
+    assert read(plan).configuration("htc", "cycleforge.blobfuse.models.endpoint") == endpoint
 
 
 # ---------------------------------------------------------------- any plan

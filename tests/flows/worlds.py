@@ -8,7 +8,6 @@ from ipaddress import IPv4Address, IPv4Network
 
 from generator.plan.deployment import Plan
 from generator.render import readme
-from tests.bed import parts
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.bicep.values import Resource
 from tests.bed.plans import plan_from
@@ -117,7 +116,7 @@ class World:
 
     @cached_property
     def page(self) -> str:
-        pages = readme.render(parts.settled(self.plan))
+        pages = readme.render(self.plan)
         return next(file.content.decode() for path, file in pages.items() if path.name == "README.md")
 
     @cached_property

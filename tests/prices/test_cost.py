@@ -19,7 +19,6 @@ from generator.prices.service import Kept, PriceList
 from generator.render import readme
 from generator.render.plan_sections import sections
 from tests.answers import data_of
-from tests.bed.parts import settled
 from tests.bed.plans import SMALL, plan_from
 from tests.prices.list import PriceServer, item, serving_prices, vm
 
@@ -237,7 +236,7 @@ def test_plan_and_readme_say_where_costs_are_shown(cloud: str) -> None:
     region = {"public": "southcentralus", "usgov": "usgovvirginia"}[cloud]
     plan = plan_from(f"location: {region}\nazure: {{cloud: {cloud}}}\n")
     head = next(iter(sections(plan)))
-    page = readme.render(settled(plan))[PurePosixPath("README.md")].content.decode()
+    page = readme.render(plan)[PurePosixPath("README.md")].content.decode()
     command = "see `cycleforge cost minimal`"
     assert [("costs", command) in head.rows, command in page] == [cloud == "public"] * 2
 

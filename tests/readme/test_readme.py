@@ -13,26 +13,17 @@ from pathlib import Path, PurePosixPath
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from generator.plan.cluster import SlurmPlan
 from generator.plan.deployment import Plan
+from generator.plan.names import deployment_name
 from generator.plan.projects import BlobPlan
 from generator.render import readme
 from tests.bed import parts
 from tests.bed.difference import shown
 from tests.bed.plans import plan_from, slurm_of
-from tests.bicep.variants import HUB_ID
+from tests.bicep.variants import HUB_ID, ZONE_ID
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
-
-
-def change_slurm(plan: Plan, **changes: object) -> Plan:
-    slurm: SlurmPlan = dataclasses.replace(slurm_of(plan), **changes)  # type: ignore[arg-type]
-    return dataclasses.replace(plan, slurm=slurm)
-
-
-def change_network(plan: Plan, **changes: object) -> Plan:
-    return dataclasses.replace(plan, network=dataclasses.replace(plan.network, **changes))  # type: ignore[arg-type]
 
 
 JUMPBOX = "server: {jumpbox: {vm_size: Standard_D4as_v5}}"
@@ -99,7 +90,7 @@ PLANS: dict[str, Callable[[], Plan]] = {
 
 
 def rendered(plan: Plan, name: str = "README.md") -> str:
-    return readme.render(parts.settled(plan))[PurePosixPath(name)].content.decode()
+    return readme.render(plan)[PurePosixPath(name)].content.decode()
 
 
 def both(plan: Plan) -> str:
@@ -182,7 +173,7 @@ def test_an_existing_network_finds_its_own_bastion() -> None:
 
 
 def test_quota_counts_every_partition_at_its_limit() -> None:
-    plan = parts.settled(hub_training())
+    plan = hub_training()
     vcpus = {use.name: use.vcpus for use in plan.quota.uses}
     assert vcpus["partition hpc"] == slurm_of(plan).node_arrays[0].max_nodes * (parts.A100.vcpus or 0)
     assert f"| standardNDAMSv4_A100Family | {vcpus['partition hpc']} |" in rendered(plan)
@@ -195,7 +186,7 @@ def test_spot_counts_against_the_spot_limit_only() -> None:
 
 
 def test_providers_follow_the_plan() -> None:
-    assert set(parts.settled(hub_training()).providers) >= {
+    assert set(hub_training().providers) >= {
         "Microsoft.NetApp",
         "Microsoft.StorageCache",
         "Microsoft.DBforMySQL",
@@ -239,10 +230,9 @@ def test_other_clouds_are_set_before_the_login() -> None:
 
 
 def test_a_long_name_still_makes_a_deployment_name() -> None:
-    plan = dataclasses.replace(parts.minimal(), name="x" * 80)
-    names = set(re.findall(r"--name (x+-southcentralus)", rendered(plan)))
-    assert len(names) == 1
-    assert len(names.pop()) <= 64
+    plan = plan_from(f"name: {'x' * 40}")
+    assert set(re.findall(r"--name (x+-southcentralus)", rendered(plan))) == {plan.deployment_name}
+    assert len(deployment_name("x" * 80, "southcentralus")) <= 64
 
 
 @pytest.mark.skipif(not SHELLCHECK.is_file(), reason="shellcheck is not beside the interpreter")
@@ -259,8 +249,8 @@ def test_shellcheck_reads_the_blocks(name: str) -> None:
 
 
 def test_a_container_needs_a_role_that_the_deployment_does_not_give() -> None:
-    mount = parts.container("c4", "/c4", "mptdatasets", "c4-dataset")
-    text = rendered(dataclasses.replace(parts.minimal(), mounts=(mount,)))
+    mount = "{path: /c4, type: blob, storage_account: mptdatasets, container: c4-dataset}"
+    text = rendered(plan_from(f"storage: {{mounts: [{mount}]}}"))
     assert "az storage account show --name mptdatasets --query id" in text
     assert '--scope "${account:?}/blobServices/default/containers/c4-dataset"' in text
     assert text.count("properties.outputs.nodePrincipalId.value") == 1
@@ -268,16 +258,16 @@ def test_a_container_needs_a_role_that_the_deployment_does_not_give() -> None:
 
 
 def test_the_link_in_an_existing_zone_is_deleted_too() -> None:
-    zone = "/subscriptions/s-1/resourceGroups/dns-rg/providers/Microsoft.Network/privateDnsZones/"
-    plan = change_network(parts.minimal(), blob_dns_zone=f"{zone}privatelink.blob.core.windows.net")
-    here = "--subscription s-1 --resource-group dns-rg --zone-name privatelink.blob.core.windows.net"
+    plan = plan_from(f"network: {{blob_dns_zone: {ZONE_ID}}}")
+    _, _, subscription, _, group, *_ = ZONE_ID.split("/")
+    here = f"--subscription {subscription} --resource-group {group} --zone-name privatelink.blob.core.windows.net"
     assert f"az network private-dns link vnet list {here} --query" in rendered(plan)
     assert f"az network private-dns link vnet delete {here} --yes --name" in rendered(plan)
     assert "private-dns" not in rendered(parts.minimal())
 
 
 def test_whose_task_the_name_of_the_locker_is() -> None:
-    plan = change_network(parts.minimal(), blob_dns_zone="none")
+    plan = plan_from("network: {blob_dns_zone: none}")
     assert "`blob_dns_zone: none`" in rendered(plan)
     assert "waits up to 30 minutes" in rendered(plan)
 
@@ -293,7 +283,7 @@ def test_a_hub_must_have_the_gateway_that_is_used() -> None:
 
 
 def test_a_hub_beside_an_existing_network_is_left_alone() -> None:
-    plan = change_network(bastion_existing_network(), access="hub")
+    plan = plan_from(EXISTING_NETWORK, "network: {access: hub}")
     assert "Its peering with `corp` must exist" in rendered(plan)
     assert "peering delete" not in rendered(plan)
 

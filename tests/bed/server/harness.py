@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from generator.files import assets
 from generator.files.file import File, text
 from generator.render import bootstrap
-from tests.bed import parts
-from tests.bed.plans import slurm_of
+from tests.bed.plans import plan_from
 from tests.bed.server.certificates import certificate
 from tests.bed.server.fakes.site import Site
 from tests.bed.server.interpreter import warm
@@ -56,12 +55,12 @@ LATE = {"configuration_slurm_accounting_password": "secret:databasePassword", "N
 
 
 @functools.cache
-def plan(**slurm: Any) -> Plan:
-    """The minimal plan with an accounting database and changes of its Slurm part; it is made once."""
-    base = parts.minimal()
-    projects = tuple(replace(each, version="1.0.0", digest="0" * 64) for each in base.projects)
-    slurm_plan = replace(slurm_of(base), accounting=parts.new_accounting(), **slurm)
-    return parts.settled(replace(base, slurm=slurm_plan, projects=projects))
+def plan(**slurm: bool) -> Plan:
+    """A small plan with an accounting database and these keys of its section `slurm`; it is made once."""
+    with_database = "network: {address_space: 10.50.0.0/20}\nslurm: {accounting: {type: new}}"
+    made = plan_from(with_database, json.dumps({"slurm": slurm}))
+    projects = tuple(replace(each, version="1.0.0", digest="0" * 64) for each in made.projects)
+    return replace(made, projects=projects)
 
 
 @functools.cache
