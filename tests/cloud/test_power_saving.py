@@ -23,12 +23,6 @@ def running() -> Iterator[Cloud]:
         yield cloud
 
 
-@pytest.fixture
-def cloud(running: Cloud) -> Cloud:
-    running.restore()
-    return running
-
-
 def test_a_job_starts_its_node_and_an_idle_node_is_deleted(cloud: Cloud) -> None:
     before = len(cloud.calls())
     assert cloud.ok("srun --nodes=1 hostname").split() == [NODES[0]]

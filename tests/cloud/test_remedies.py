@@ -28,12 +28,6 @@ def running() -> Iterator[Cloud]:
         yield cloud
 
 
-@pytest.fixture
-def cloud(running: Cloud) -> Cloud:
-    running.restore()
-    return running
-
-
 def takes_a_job(cloud: Cloud) -> None:
     assert cloud.ok(f"srun --nodelist={NODE} hostname").split() == [NODE]
     assert NODE in cloud.vms()

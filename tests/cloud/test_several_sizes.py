@@ -69,12 +69,6 @@ def running() -> Iterator[Cloud]:
         yield cloud
 
 
-@pytest.fixture
-def cloud(running: Cloud) -> Cloud:
-    running.restore()
-    return running
-
-
 def test_the_lines_create_every_node_once(cloud: Cloud) -> None:
     shown = cloud.ok("sinfo -h -N -p mixed -o '%N %f %c %G'").splitlines()
     assert shown == [

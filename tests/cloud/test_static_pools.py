@@ -26,12 +26,6 @@ def running() -> Iterator[Cloud]:
         yield running
 
 
-@pytest.fixture
-def cloud(running: Cloud) -> Cloud:
-    running.restore()
-    return running
-
-
 def test_azslurm_and_slurm_keep_power_saving(cloud: Cloud) -> None:
     assert autoscales((cloud.folder / "etc/slurm.conf").read_text())
     assert {name: row.state for name, row in cloud.states().items()} == dict.fromkeys(NODES, "idle~")

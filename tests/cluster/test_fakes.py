@@ -1,4 +1,4 @@
-"""The stand-ins of the cluster tests are plain programs, held to the same standard as what they test."""
+"""The stand-ins of the beds and what they install are plain programs, held to the same standard as what they test."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from generator.files import assets
 from tests.bed.fakes import NVIDIA_SMI
-from tests.bed.slurm import configuration, hardware
 from tests.bed.slurm.cluster import FAKES
 
-ROOT = Path(__file__).parents[2]
+TESTS = assets.root() / "tests"
 
 
-def test_shellcheck_accepts_every_script(tmp_path: Path) -> None:
+def test_shellcheck_accepts_every_script() -> None:
     scripts = [path for path in (*FAKES.iterdir(), NVIDIA_SMI) if path.read_text().startswith("#!/bin/bash\n")]
-    for name, text in (("install", configuration.INSTALL), ("start", configuration.START_SERVICES),
-                       ("hardware", hardware.SCRIPT)):  # fmt: skip
-        scripts.append(tmp_path / name)
-        scripts[-1].write_text(f"#!/usr/bin/env bash\n{text}")
-    scripts.append(ROOT / "benchmarks/health_reference.sh")
+    scripts += [*TESTS.glob("bed/*/*.sh"), *TESTS.glob("bed/*/machine/*.sh"), *TESTS.glob("jobs/*.sh")]
+    scripts += [TESTS / "bed/containers/machine/jetpack", *(TESTS / "mpi/machine").iterdir()]
+    scripts.append(assets.root() / "benchmarks/health_reference.sh")
     shellcheck = Path(sys.executable).with_name("shellcheck")
     result = subprocess.run([shellcheck, *map(str, scripts)], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
-    assert len(scripts) > len(list(FAKES.iterdir())) - 2
+    assert len(scripts) > 20

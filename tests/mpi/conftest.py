@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -21,24 +22,6 @@ from tests.bed.slurm.newer import HOST
 
 NODES = 4
 PATH = "/opt/fakes:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SSH = """#!/usr/bin/env bash
-# ssh OPTION… HOST COMMAND…: a login on a node, as Open MPI's plm_rsh makes it; only from the scheduler, which sees the
-# first process of every node. That process holds the node's namespaces.
-# Source: https://github.com/open-mpi/ompi/blob/v4.1.x/orte/mca/plm/rsh/plm_rsh_module.c
-while [[ "${1:-}" == -* ]]; do
-    case "$1" in -o | -p | -l | -i | -F) shift ;; esac
-    shift
-done
-host="$1"
-shift
-pid="$(pgrep --oldest --full "^bash /mnt/machine/node.sh ${host} ")"
-if [[ -z "${pid}" ]]; then echo "ssh: connect to host ${host} port 22: No route to host" >&2; exit 255; fi
-printf 'ssh %s %s\\n' "${host}" "$*" >>/mnt/shared/ssh.calls
-# A login has an environment of its own; what the stand-ins read comes along, as by AcceptEnv.
-mapfile -t fakes < <(env | grep '^FAKE_')
-exec nsenter --target "${pid}" --all --wd=/root \
-    env --ignore-environment HOME=/root USER=root PATH="${PATH}" "${fakes[@]}" sh -c "$*"
-"""
 MOUNT = "/mnt/data"
 """A file system of its own, on all nodes."""
 PMIX = """
@@ -82,8 +65,7 @@ def _running() -> Iterator[Cloud]:
         fakes = cloud.folder / "opt/fakes"
         fakes.mkdir()
         shutil.copy(NVIDIA_SMI, fakes / "nvidia-smi")
-        (fakes / "ssh").write_text(SSH, encoding="utf-8")
-        (fakes / "ssh").chmod(0o755)
+        shutil.copy(Path(__file__).parent / "machine/ssh", fakes)
         (cloud.shared / "faked").mkdir()
         cloud.ok(PMIX)
         cloud.ok('mkdir /mnt/shared/.data "$1" && mount --bind /mnt/shared/.data "$1"', MOUNT)

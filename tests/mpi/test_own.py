@@ -6,6 +6,7 @@ import functools
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -22,32 +23,6 @@ FILE = "/mnt/shared/jobs"
 SETTINGS = {"PYTHON": PYTHON, "PACKAGES": "", "STAGE_PATH": "/mnt/shared/stage", "NVME_MOUNT": "", "WATCH_S": "1"}
 TORCH = {"ARGUMENTS": "--steps 40 --batch 8 --save-every 10"}
 
-TRAINER = """\
-#!/usr/bin/env bash
-# Trains without PyTorch: a sum over steps, with the checkpoints that the recipe asks for. Its first launch waits at
-# step 5 for whatever ends it, so that no test has to be in time.
-cd "${CHECKPOINT_DIR}" || exit 1
-((RANK == 0)) || exit 0
-step=0 sum=7
-stops() { [[ -e "${STOP_FILE}" ]] || { [[ -n "${STOP_AT}" ]] && (($(date +%s) >= STOP_AT)); }; }
-if [[ -s latest ]]; then read -r step <latest; read -r sum <"step-${step}"; fi
-from="${step}"
-save() {
-    echo "${sum}" >partial && mv partial "step-${step}" && echo "${step}" >partial && mv partial latest
-}
-while ((step < $1)); do
-    step=$((step + 1)) sum=$(((sum * 31 + step) % 65521))
-    echo "step ${step} of $1 loss $((1000 - step)) seconds 0.2"
-    if [[ -e break ]]; then
-        cat break
-        exit 9
-    fi
-    save
-    if ((from == 0 && step == 5)); then until stops; do sleep 0.2; done; fi
-    if stops; then exit 0; fi
-done
-echo "finished, sum ${sum}"
-"""
 
 DYING = """\
 # The example, in which one process is killed in the middle of its first launch.
@@ -100,8 +75,7 @@ class Runs:
             target.chmod(0o755 if file.executable else 0o644)
         self.folder = cloud.shared / "jobs/own"
         (self.folder / "dying.py").write_text(DYING, encoding="utf-8")
-        (self.folder / "trainer.sh").write_text(TRAINER, encoding="utf-8")
-        (self.folder / "trainer.sh").chmod(0o755)
+        shutil.copy(Path(__file__).parent / "machine/trainer.sh", self.folder)
 
     def submit(self, name: str, *options: str, **settings: str) -> str:
         values = {"RUN_NAME": name, **SETTINGS, **settings}

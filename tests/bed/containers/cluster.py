@@ -25,6 +25,7 @@ from tests.bed.machines.booted import QUIET, booted_machine
 from tests.bed.machines.overlay import Bind, Machine, Network, Result, saved
 from tests.bed.machines.roots import node_root
 
+MACHINE = Path(__file__).parent / "machine"
 PROJECT = "pyxis_enroot"
 SPEC = f"/mnt/cluster-init/{PROJECT}/default"
 PORT = 6817
@@ -32,73 +33,11 @@ ADDRESS = "10.77.0.1"
 GROUP = 2000
 USERS = {"alice": 2001, "bob": 2002}
 """Both have the same primary group, as users of a directory service have."""
-SLURM_CONF = """\
-ClusterName=containers
-SlurmctldHost={controller}({address})
-SlurmctldPort={port}
-SlurmUser=slurm
-StateSaveLocation=/var/spool/slurmctld
-SlurmdSpoolDir=/var/spool/slurmd
-SlurmctldPidFile=/run/slurmctld.pid
-SlurmdPidFile=/run/slurmd.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SlurmdParameters=config_overrides
-SchedulerParameters=sched_interval=2,batch_sched_delay=0
-ReturnToService=2
-PrologFlags=alloc
-GresTypes=gpu
-"""
+SLURM_CONF = (MACHINE / "slurm.conf").read_text()
 GRES_CONF = "AutoDetect=off\nName=gpu File=/sched/gpu[0-7]\n"
 """GPUs that jobs can ask for; nothing is behind them. slurmd counts devices."""
-NVME = """\
-[Unit]
-DefaultDependencies=no
-Before=local-fs.target
-[Mount]
-What=tmpfs
-Where=/nvme
-Type=tmpfs
-Options=mode=755,size=1g
-[Install]
-WantedBy=local-fs.target
-"""
-JETPACK = """\
-#!/bin/bash
-case "$1" in
-    config) cat "/fake/attributes/$2" 2>/dev/null || printf '%s\\n' "$3" ;;
-    download) cp "/locker/$4" "$5" ;;
-    *) exit 2 ;;
-esac
-"""
 # Image and Slurm's own install step: configured and enabled, not started.
-INSTALL = """\
-set -euo pipefail
-name="$1" group="$2"
-shift 2
-install -D -m 755 /fake/jetpack /opt/cycle/jetpack/bin/jetpack
-# The scripts know the systems of CycleCloud; this one stands for Ubuntu, whose packages it has.
-printf 'ID=ubuntu\\nVERSION_ID="22.04"\\n' >/etc/os-release
-install -o munge -g munge -m 400 /sched/munge.key /etc/munge/munge.key
-install -m 644 /fake/nvme.mount /etc/systemd/system/nvme.mount
-install -d -o slurm -g slurm /var/spool/slurmctld
-mkdir -p /etc/slurm/plugstack.conf.d /nvme
-ln -sf /sched/slurm.conf /sched/gres.conf /etc/slurm/
-printf 'SLURMD_OPTIONS=-b -N %s\\n' "${name}" >/etc/default/slurmd
-groupadd --gid "${group}" people
-for user in "$@"; do
-    useradd --uid "${user#*=}" --gid "${group}" --no-create-home --home-dir "/home/${user%=*}" "${user%=*}"
-done
-# Debian's plug-in asks for the name of PMIx that comes with libpmix-dev.
-cd /usr/lib/*/pmix2/lib
-ln -sf libpmix.so.2 libpmix.so
-systemctl daemon-reload
-systemctl --quiet enable --now nvme.mount
-ln -s /lib/systemd/system/munge.service /etc/systemd/system/multi-user.target.wants/munge.service
-"""
+INSTALL = (MACHINE / "install.sh").read_text()
 # As systemctl enable, without the second that its look at old init scripts takes.
 START = """\
 ln -sf "/lib/systemd/system/$1.service" "/etc/systemd/system/multi-user.target.wants/$1.service"
@@ -114,16 +53,7 @@ echo ready
 # Until this pipe is closed, also by the end of a test that was killed.
 read -r _ || true
 """
-AGENT = """\
-set -euo pipefail
-export CYCLECLOUD_HOME=/opt/cycle/jetpack PATH="/opt/cycle/jetpack/bin:${PATH}"
-# Where the locker lacks a blob, the tests need no pauses between the tries.
-export CYCLECLOUD_PROJECT_NAME="$1" CYCLECLOUD_SPEC_PATH="$2" CYCLEFORGE_POLL_S=0.05
-for script in "${CYCLECLOUD_SPEC_PATH}"/scripts/*.sh; do
-    cd "${CYCLECLOUD_SPEC_PATH}"
-    bash "${script}"
-done
-"""
+AGENT = (MACHINE / "agent.sh").read_text()
 
 
 @dataclass(frozen=True)
@@ -257,8 +187,8 @@ def _network() -> Iterator[Path]:
 def _member(folder: Path, name: str, part: Part) -> Member:
     files = folder / name
     (files / "attributes").mkdir(parents=True)
-    (files / "jetpack").write_text(JETPACK)
-    (files / "nvme.mount").write_text(NVME)
+    shutil.copy(MACHINE / "jetpack", files)
+    shutil.copy(MACHINE / "nvme.mount", files)
     binds = [
         Bind(folder / "sched", "/sched", writable=True), Bind(folder / "home", "/home", writable=True),
         Bind(folder / "locker", "/locker"), Bind(files, "/fake"), Bind(folder / "hosts", "/etc/hosts"),

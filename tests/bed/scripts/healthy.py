@@ -13,7 +13,7 @@ from generator import catalog
 from generator.plan.health_checks import nvlinks
 from tests.bed import kernel_log
 from tests.bed.fakes.nvlink import NAMES, NO_NVLINK, status
-from tests.bed.scripts.node import A100, H100, TIMEOUT_FUNCTION, Node
+from tests.bed.scripts.node import A100, FAKES, H100, TIMEOUT_FUNCTION, Node
 from tests.bed.scripts.tree import Tree
 from tests.bed.slurm import hardware
 
@@ -36,28 +36,7 @@ SLURM_USER = "slurm"
 """As cyclecloud-slurm has it. A reason shows the name of who wrote it. Source: SchedMD/slurm, src/api/node_info.c and
 src/scontrol/info_config.c (`SlurmUser = name(uid)`)."""
 # The names are its own: as a function it runs among those of the script.
-SCONTROL = """
-fake_state=IDLE fake_reason="" fake_by=root
-if [[ -e "$FAKE_STATE/slurm_state" ]]; then read -r fake_state <"$FAKE_STATE/slurm_state" || true; fi
-if [[ -e "$FAKE_STATE/slurm_reason" ]]; then IFS= read -r -d "" fake_reason <"$FAKE_STATE/slurm_reason" || true; fi
-if [[ -e "$FAKE_STATE/slurm_by" ]]; then IFS= read -r fake_by <"$FAKE_STATE/slurm_by" || true; fi
-case "$1" in
-    show) printf 'SlurmUser               = %s\n' "$(<"$FAKE_STATE/slurm_user")" ;;
-    --oneliner)
-        fake_reason="${fake_reason:+Reason=$fake_reason [$fake_by@2026-01-01T00:00:00]}"
-        echo "NodeName=$4 State=$fake_state ThreadsPerCore=1 $fake_reason" ;;
-    update)
-        for fake_word in "$@"; do
-            case "$fake_word" in
-                State=DRAIN) echo IDLE+DRAIN >"$FAKE_STATE/slurm_state" ;;
-                State=RESUME) echo IDLE >"$FAKE_STATE/slurm_state"; rm -f "$FAKE_STATE/slurm_reason" ;;
-                Reason=*)
-                    printf '%s' "${fake_word#Reason=}" >"$FAKE_STATE/slurm_reason"
-                    echo root >"$FAKE_STATE/slurm_by" ;;
-            esac
-        done ;;
-esac
-"""
+SCONTROL = (FAKES / "scontrol").read_text()
 
 
 class Healthy(Node):

@@ -22,6 +22,8 @@ TOOLS = (
     "head", "kill", "ln", "ls", "mkdir", "mktemp", "mv", "printf", "readlink", "rm", "sed", "seq", "sha256sum",
     "sleep", "sort", "stat", "tail", "touch", "tr", "wc",
 )  # fmt: skip
+FAKES = Path(__file__).parent / "fakes"
+"""What some tools do, in Bash; names begin with `fake_` where it runs among those of a script."""
 A100 = "Standard_ND96amsr_A100_v4"
 H100 = "Standard_ND96isr_H100_v5"
 # GNU timeout takes this signal for the end of its time, whatever the clock says.
@@ -43,46 +45,7 @@ else
 fi
 """
 # Runs our own units as systemd would; every other unit is only logged.
-SYSTEMCTL = """
-while [[ "$1" == --* ]]; do shift; done
-verb="$1"; shift
-case "$verb" in
-    is-active)
-        for unit in "$@"; do [[ "$unit" == --* ]] || name="$unit"; done
-        state=inactive
-        if [[ -e "$FAKE_STATE/active/$name" ]]; then read -r state <"$FAKE_STATE/active/$name"; fi
-        echo "$state"
-        [[ "$state" == active ]] ;;
-    cat) [[ -e "$FAKE_STATE/installed/$1" ]] ;;
-    show)
-        # A block of properties per unit, an empty line between two: systemctl(1). What is nowhere is "not-found".
-        for unit in "$@"; do
-            if [[ "$unit" == --* ]]; then continue; fi
-            state=inactive loaded=not-found
-            if [[ -e "$FAKE_STATE/active/$unit" ]]; then read -r state <"$FAKE_STATE/active/$unit"; loaded=loaded; fi
-            printf "${between:-}Id=%s\\nLoadState=%s\\nActiveState=%s\\n" "$unit" "$loaded" "$state"
-            between='\\n'
-        done ;;
-    mask)
-        for unit in "$@"; do
-            if [[ "$unit" != --* ]]; then
-                mkdir -p "$CYCLEFORGE_ROOT/etc/systemd/system"
-                ln -sf /dev/null "$CYCLEFORGE_ROOT/etc/systemd/system/$unit"
-            fi
-        done ;;
-    start | restart)
-        file="$CYCLEFORGE_ROOT/etc/systemd/system/$1"
-        if [[ -r "$file" ]]; then
-            command=""
-            while IFS= read -r line; do
-                if [[ "$line" == 'ExecStart=/bin/bash '* ]]; then command="${line#* }"; fi
-            done <"$file"
-            # Deep checks: see WITHOUT_FUNCTION.
-            if [[ "$CYCLECLOUD_PROJECT_NAME" == slurm_nhc ]]; then unset -f timeout; fi
-            if [[ -n "$command" ]]; then bash $CYCLEFORGE_ROOT$command >>"$FAKE_STATE/units.log" 2>&1; fi
-        fi ;;
-esac
-"""
+SYSTEMCTL = (FAKES / "systemctl").read_text()
 # However busy the machine is, only what HANGS is cut; the limits that the scripts chose are written down. A light fake
 # answers at once, so it runs in this process: a script asks jetpack a dozen times.
 TIMEOUT = f"""

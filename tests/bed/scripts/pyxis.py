@@ -6,7 +6,7 @@ import io
 import tarfile
 from hashlib import sha256
 
-from tests.bed.scripts.node import Node
+from tests.bed.scripts.node import FAKES, Node
 from tests.projects.conftest import MakeNode
 
 PLUGIN_FILE = "opt/pyxis/spank_pyxis.so"
@@ -15,47 +15,10 @@ ENROOT_CONF = "etc/enroot/enroot.conf"
 # What cyclecloud-slurm 4.0.9 writes: install.py without line ends, templates/enroot.conf.template; scratch on /mnt.
 PLUGSTACK = "include /etc/slurm/plugstack.conf.d/*"
 PLUGIN = "required /opt/pyxis/spank_pyxis.so runtime_path=/mnt/enroot/enroot-runtime"
-SLURM_PROJECT_CONF = """ENROOT_SCRATCH_PATH /mnt/enroot
-ENROOT_RUNTIME_PATH /mnt/enroot/enroot-run/user-$(id -u)
-ENROOT_CACHE_PATH /mnt/enroot/enroot-cache/group-$(id -g)
-ENROOT_DATA_PATH /mnt/enroot/enroot-data/user-$(id -u)
-ENROOT_TEMP_PATH /mnt/enroot/enroot-temp
-ENROOT_SQUASH_OPTIONS -noI -noD -noF -noX -no-duplicates
-ENROOT_MOUNT_HOME y
-ENROOT_RESTRICT_DEV y
-ENROOT_ROOTFS_WRITABLE y
-MELLANOX_VISIBLE_DEVICES all
-# Trailing comment - this file requires at least one trailing newline after the above
-
-"""
+SLURM_PROJECT_CONF = (FAKES / "enroot.conf").read_text()
 # Recorded from Slurm 22.05 with pyxis 0.24: what srun says of a plug-in that is missing, of another release, or fine.
 # A library of these tests is a file whose text says which.
-SRUN = """
-[[ "$1" == --help ]] || exit 2
-if [[ -n "${SLURM_CONF:-}" ]]; then
-    fake_prefix=""
-    while IFS= read -r fake_line; do
-        if [[ "$fake_line" == PlugStackConfig=* ]]; then fake_files="${fake_line#*=}"; fi
-    done <"$SLURM_CONF"
-else
-    fake_prefix="$CYCLEFORGE_ROOT" fake_files="$CYCLEFORGE_ROOT/etc/slurm/plugstack.conf.d/*"
-    [[ -e "$CYCLEFORGE_ROOT/etc/slurm/plugstack.conf" ]] || fake_files=/dev/null
-fi
-while read -r fake_verb fake_library _ || [[ -n "$fake_verb" ]]; do
-    if [[ "$fake_verb" != required && "$fake_verb" != optional ]]; then continue; fi
-    fake_text=none
-    if [[ -e "$fake_prefix$fake_library" ]]; then fake_text="$(<"$fake_prefix$fake_library")"; fi
-    case "$fake_text" in
-        plug-in*) echo "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH" ;;
-        none) fake_why="Dlopen of plugin file failed" ;;&
-        other*) fake_why="Incompatible plugin version" ;;&
-        none | other*)
-            echo "srun: error: spank: $fake_library: $fake_why" >&2
-            [[ "$fake_verb" == optional ]] || exit 1 ;;
-    esac
-done < <(cat $fake_files)
-echo "  -e, --error=err             location of stderr redirection"
-"""
+SRUN = (FAKES / "srun").read_text()
 DOWNLOAD = """
 case "$1" in
     config)
@@ -66,25 +29,7 @@ case "$1" in
 esac
 """
 # make of enroot and pyxis: what they leave, without compiling.
-MAKE = """
-echo make "$@" >>"$FAKE_STATE/made"
-for word in "$@"; do case "$word" in DESTDIR=*) target="${word#*=}" ;; esac; last="$word"; done
-folder="$(printf '%s\\n' "$@" | sed -n '/^--directory$/{n;p}')"
-case "$last" in
-    spank_pyxis.so) echo "plug-in of $(cat "$folder/Makefile")" >"$folder/spank_pyxis.so" ;;
-    install)
-        mkdir -p "$target/usr/bin" "$target/usr/share/enroot/hooks.d" "$target/etc/enroot/mounts.d"
-        for name in enroot enroot-nsenter enroot-mount enroot-switchroot enroot-aufs2ovlfs enroot-mksquashovlfs; do
-            printf '#!/bin/bash\\necho 4.1.2\\n' >"$target/usr/bin/$name"; chmod 755 "$target/usr/bin/$name"
-        done
-        echo "#ENROOT_TEMP_PATH /tmp" >"$target/etc/enroot/enroot.conf"
-        echo "/proc /proc none rbind" >"$target/etc/enroot/mounts.d/10-system.fstab"
-        echo profile >"$target/usr/share/enroot/apparmor.profile"
-        for hook in 50-slurm-pmi.sh 50-slurm-pytorch.sh; do
-            printf '#!/bin/bash\\n' >"$target/usr/share/enroot/hooks.d/$hook"
-        done ;;
-esac
-"""
+MAKE = (FAKES / "make").read_text()
 RUNS_BUILT = 'exec "$CYCLEFORGE_ROOT/usr/bin/enroot" "$@"'
 SCRIPTS = ("05-install.sh", "10-enroot.sh", "20-hooks.sh")
 TOOLS_OF_ENROOT = ("curl", "jq", "parallel", "zstd", "mksquashfs", "unsquashfs")

@@ -13,36 +13,7 @@ from pathlib import Path
 from tests.bed import perftest
 from tests.bed.scripts.amd import AmdNode
 
-_COPIES = """\
-          RocmBandwidthTest Version: 2.6.0
-
-          Launch Command is: /opt/rocm/bin/rocm-bandwidth-test -a
-
-
-          Device: 0,  INTEL(R) XEON(R) PLATINUM 8480C
-          Device: 1,  INTEL(R) XEON(R) PLATINUM 8480C
-          Device: 2,  AMD Instinct MI300X VF,  GPU-6f1c,  2:0.0
-          Device: 3,  AMD Instinct MI300X VF,  GPU-7a2d,  3:0.0
-
-          Unidirectional copy peak bandwidth GB/s
-
-          D/D       0           1           2           3
-
-          0         N/A         N/A         TO          55.241
-
-          1         N/A         N/A         55.230      55.260
-
-          2         57.001      BACK        1689.850    48.460
-
-          3         57.120      57.010      PEER        1672.910
-
-
-          Bidirectional copy peak bandwidth GB/s
-
-          D/D       0           1           2           3
-
-          2         1.000       1.000       1.000       1.000
-"""
+_COPIES = Path(__file__).with_name("rocm-bandwidth-test.txt").read_text()
 _REFUSES = """\
 if [[ "$*" != -a ]]; then printf 'Argument is illegal or needs value: ?\\n\\nSupported arguments:\\n'; exit 0; fi
 """

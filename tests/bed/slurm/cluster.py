@@ -120,7 +120,7 @@ def _set_up(member: Member, blobs: Mapping[str, bytes]) -> None:
     attributes = dict(ATTRIBUTES)
     if member.name == STRICT_NODE:
         attributes["cycleforge.health.unmeasured"] = "drain"
-    member.ok(configuration.INSTALL, member.role, member.name)
+    member.ok(configuration.INSTALL, member.role, member.name, configuration.CLUSTER, *configuration.LINKED)
     member.assign(attributes, blobs)
     member.converge()
     member.ok(configuration.START_SERVICES, "slurmctld" if member.role == "scheduler" else "slurmd")

@@ -23,49 +23,9 @@ COUNTERS = {
     "counters": ("link_downed", "link_error_recovery", "symbol_error", "port_rcv_errors", "port_xmit_discards"),
     "hw_counters": ("roce_adp_retrans",),
 }
+MACHINE = Path(__file__).parent / "machine"
 NULL_DEVICE = os.makedev(1, 3)
 
-UNIT = """\
-# The hardware of a GPU node for the tests: its files over the real /proc and /sys.
-[Unit]
-Description=Hardware of the test machine
-DefaultDependencies=no
-After=local-fs.target
-Before=sysinit.target
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/bin/bash /fake/hardware.sh
-
-[Install]
-WantedBy=sysinit.target
-"""
-# Stands for the real one, whose start ends with the GPUs registered. Source: NVIDIA Fabric Manager User Guide
-FABRIC_MANAGER = """\
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/bin/true
-
-[Install]
-WantedBy=multi-user.target
-"""
-SCRIPT = """\
-set -euo pipefail
-for file in cpuinfo meminfo; do mount --bind "/fake/proc/${file}" "/proc/${file}"; done
-# The classes that exist stay visible; infiniband is the one that is added.
-mkdir -p /run/fake-class
-mount --rbind /fake/sys/class /run/fake-class
-for class in /sys/class/*; do
-    mkdir -p "/run/fake-class/${class##*/}"
-    mount --bind "${class}" "/run/fake-class/${class##*/}"
-done
-mount --rbind /run/fake-class /sys/class
-mount --bind /fake/sys/block /sys/block
-mount --bind /fake/sys/module /sys/module
-mount --bind /fake/sys/bus/pci/devices /sys/bus/pci/devices
-"""
 UPTIME_S = 100_000
 
 
@@ -78,9 +38,10 @@ def build(folder: Path) -> None:
     image_files(folder)
     add_nvidia_devices(folder)
     _write(folder / "state/kernel.log", "")
-    _write(folder / "hardware.sh", SCRIPT)
-    _write(folder / "units/fake-hardware.service", UNIT)
-    _write(folder / "units/nvidia-fabricmanager.service", FABRIC_MANAGER)
+    (folder / "units").mkdir()
+    shutil.copy(MACHINE / "hardware.sh", folder)
+    for unit in MACHINE.glob("*.service"):
+        shutil.copy(unit, folder / "units")
     (folder / "dev").mkdir()
     for number in range(GPUS):
         os.mknod(folder / f"dev/nvidia{number}", 0o666 | stat.S_IFCHR, NULL_DEVICE)
