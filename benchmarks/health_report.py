@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.beside_json import middle_round
 from benchmarks.table import Ratio
-from generator.health import values
+from generator.health import findings
 from generator.health.assess import Wishes, assess
 from generator.health.gather import gather
 from generator.health.text import Report
@@ -44,7 +44,7 @@ def _report(folder: Path) -> str:
 
 def _forget() -> None:
     """What a report remembers while it runs; the command makes one report in a process."""
-    values.number.cache_clear()
+    findings.number.cache_clear()
     units.is_rate.cache_clear()
 
 

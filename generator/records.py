@@ -1,6 +1,6 @@
-"""Frozen dataclasses whose methods are shared instead of compiled anew for each class.
+"""Frozen dataclasses that share their methods instead of compiling them for each class.
 
-`dataclass(frozen=True)` writes and compiles six functions per class, about a millisecond; with more than a hundred
+`dataclass(frozen=True)` generates and compiles six functions per class, about a millisecond; for more than a hundred
 classes that was a sixth of `cycleforge build`. A record behaves the same: `dataclasses.fields`, `replace` and `asdict`
 work, two records are equal when their class and their fields are, and nothing can be assigned.
 """
@@ -8,7 +8,7 @@ work, two records are equal when their class and their fields are, and nothing c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from functools import wraps
 from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
@@ -22,16 +22,16 @@ Result = TypeVar("Result")
 def record(cls: type[Class]) -> type[Class]:
     """Make a class a frozen dataclass: annotated names are its fields, in order."""
     if cls.__doc__ is None:
-        cls.__doc__ = cls.__name__  # otherwise dataclass writes down the signature, which takes as long as the rest
+        cls.__doc__ = cls.__name__  # otherwise dataclass generates it from the signature, which doubles the time
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     declared = fields(made)
     made._record_fields = tuple(each.name for each in declared)
     made._record_names = frozenset(made._record_fields)
-    made._record_required = frozenset(each.name for each in declared if _is_required(each))
     made._record_defaults = {each.name: each.default for each in declared if each.default is not MISSING}
     made._record_factories = {
         each.name: each.default_factory for each in declared if each.default_factory is not MISSING
     }
+    made._record_required = made._record_names - made._record_defaults.keys() - made._record_factories.keys()
     compared = [each.name for each in declared if each.compare]
     made._record_value = attrgetter(*compared) if compared else type
     for name, method in _METHODS.items():
@@ -42,15 +42,15 @@ def record(cls: type[Class]) -> type[Class]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def named_record(cls: type[Class]) -> type[Class]:
-    """A record whose values are given by name, so that a class below it may add what is required."""
+    """Make a class a record whose values are given by name, so that a subclass may add required fields."""
     return record(cls)
 
 
 def computed_once(function: Callable[[Given], Result]) -> Callable[[Given], Result]:
-    """Keep the result for the last object that the function was asked about, for callers that ask one after the other.
+    """Keep the result for the last argument, for callers that pass the same object one after the other.
 
-    The object is compared by identity, because to compare or hash a whole definition takes longer than most answers.
-    Neither the object nor the result may be changed.
+    The argument is compared by identity, because comparing or hashing a whole definition takes longer than most
+    results. Neither the argument nor the result may be changed.
     """
     last: tuple[Given, Result] | None = None
 
@@ -63,10 +63,6 @@ def computed_once(function: Callable[[Given], Result]) -> Callable[[Given], Resu
         return known[1]
 
     return kept
-
-
-def _is_required(declared: Field[Any]) -> bool:
-    return declared.default is MISSING and declared.default_factory is MISSING
 
 
 def _initialise(self: Any, *values: Any, **named: Any) -> None:

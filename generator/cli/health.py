@@ -75,8 +75,7 @@ def run(args: Namespace) -> int:
 
 
 def _collect(args: Namespace) -> int:
-    from ..health.gather import gather, summary_bytes
-    from ..health.summary_file import write
+    from ..health.gather import gather, summary_bytes, write_summary
     from ..health.text import problem_lines
     from ..words.counts import counted
 
@@ -85,7 +84,7 @@ def _collect(args: Namespace) -> int:
         print("\n".join(problem_lines(gathered.problems)), file=sys.stderr)
     if not gathered.newest and not gathered.has_errors:
         raise _nothing(args.paths)
-    write(args.into, summary_bytes(gathered))
+    write_summary(args.into, summary_bytes(gathered))
     nodes = len({node for node, _ in gathered.newest})
     if args.json:
         common.emit_json(
@@ -132,7 +131,7 @@ def _report(args: Namespace) -> int:
             common.emit(compress(names))
     else:
         common.emit(Report(assessment, color=common.use_color(sys.stdout, args)).text())
-    if assessment.has_errors:
+    if gathered.has_errors:
         return CannotRead.exit_code
     return OK if assessment.is_healthy else ProblemsFound.exit_code
 

@@ -1,4 +1,4 @@
-"""Ages and moments as a user types them: `2h`, `1d12h`, `2026-11-21T10:00:00Z`."""
+"""Ages and times as they are typed and printed: `2h`, `1d12h`, `2026-11-21T10:00:00Z`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AGE = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,4})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?
 
 
 def age_s(text: str, option: str) -> float:
-    """Seconds of an age. CannotRead when it is none."""
+    """Return the seconds of an age. Raise CannotRead."""
     found = _AGE.fullmatch(text.strip())
     if found is None or not any(found.groups()):
         raise CannotRead(f"{option} '{text}' is not a valid age", "write days, hours, minutes, seconds: 2h, 90m, 1d12h")
@@ -20,7 +20,7 @@ def age_s(text: str, option: str) -> float:
 
 
 def moment_s(text: str, option: str) -> float:
-    """Seconds since 1970 of a moment with its zone. CannotRead when it is none."""
+    """Return the seconds since 1970 of a time with its zone. Raise CannotRead."""
     hint = "write UTC as 2026-11-21T10:00:00Z, or the word now"
     try:
         moment = datetime.fromisoformat(text.strip())
@@ -29,3 +29,20 @@ def moment_s(text: str, option: str) -> float:
     if moment.tzinfo is None:
         raise CannotRead(f"{option} '{text}' has no time zone", hint)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+
+
+def duration(seconds: float) -> str:
+    """For example `45s`, `12m`, `3h05m`, `2d04h`."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if hours < 1:
+        return f"{minutes}m"
+    number, unit, rest = (days, "d", f"{hours % 24:02d}h") if days else (hours, "h", f"{minutes % 60:02d}m")
+    return f"{number}{unit}{'' if rest.startswith('00') else rest}"
+
+
+def utc(seconds: float) -> str:
+    """Return a time in seconds since 1970 as `2026-11-21T10:00:00Z`."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

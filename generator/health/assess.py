@@ -6,20 +6,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from ..records import record
 from ..results.hostlist import natural_key
-from .alarms import Alarm
-from .file_problems import FileProblem
+from .ages import duration
 from .findings import WHOLE_RUN, Class, Finding, findings_of
 from .fleet import Deviation, Group, compare
 from .gather import Gathered
 from .read import Loaded
-from .result import KINDS
+from .result import KINDS, FileProblem
 
 State = Literal["failed", "held", "missing", "stale", "unmeasured", "suspect", "healthy"]
-STATES: tuple[State, ...] = ("failed", "held", "missing", "stale", "unmeasured", "suspect", "healthy")
+STATES: tuple[State, ...] = get_args(State)
 """From the worst; a node is counted once, in the first that fits."""
 FUTURE_S = 300.0
 """How far a node's clock may be ahead before its results are not trusted; chrony keeps nodes within milliseconds."""
@@ -27,7 +26,7 @@ FUTURE_S = 300.0
 
 @record
 class Wishes:
-    """What the user asked for. Times are in seconds since 1970, ages in seconds."""
+    """The options of a report. Times are in seconds since 1970, ages in seconds."""
 
     expect: tuple[str, ...] = ()
     kinds: tuple[str, ...] = KINDS
@@ -39,18 +38,15 @@ class Wishes:
     allow_unmeasured: bool = False
 
     def limit(self, kind: str) -> float | None:
-        """The oldest that a result may be."""
         return self.max_age_s if kind == "quick" else self.max_deep_age_s
 
 
 @dataclass
 class Node:
-    """One node: its results by kind, and what follows from them."""
-
     name: str
     results: dict[str, Loaded] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
-    """Kinds of which there is only a file that cannot be used; `?` where the file does not tell the kind."""
+    """Kinds whose only file cannot be used; `?` when the file does not tell the kind."""
     findings: tuple[Finding, ...] = ()
     stale: dict[str, str] = field(default_factory=dict)
     """Kind → why its result is too old to be trusted."""
@@ -58,25 +54,23 @@ class Node:
     is_missing: bool = False
     is_unexpected: bool = False
     is_held: bool = False
-    """Fails nothing but checks with an alarm: the guard deals with it, and it comes back with the others."""
+    """It only fails checks that have an alarm: the guard handles it, and it comes back with the others."""
 
     @cached_property
     def vm_size(self) -> str:
-        """As the newest result names it, in lower case; empty when unknown."""
+        """Return the VM size of the newest result in lower case; empty when unknown."""
         return self._newest("vm_size").lower()
 
     @cached_property
     def physical_host(self) -> str:
-        """As the newest result that knows it names it."""
         return self._newest("physical_host")
 
     def of(self, sort: Class) -> list[Finding]:
-        """The findings of one class."""
         return [each for each in self.findings if each.sort == sort] if self.findings else []
 
     @property
     def states(self) -> tuple[State, ...]:
-        """Every state that fits, the worst first."""
+        """Return every state that fits, the worst first."""
         fits: dict[State, bool] = {
             "failed": bool(self.of("failure")) and not self.is_held,
             "held": self.is_held,
@@ -89,7 +83,6 @@ class Node:
 
     @property
     def state(self) -> State:
-        """The one that it is counted in."""
         return self.states[0]
 
     def _newest(self, name: str) -> str:
@@ -99,22 +92,19 @@ class Node:
 
 @record
 class Assessment:
-    """Everything a report says."""
+    """The content of a report."""
 
     nodes: tuple[Node, ...]
     groups: tuple[Group, ...]
-    problems: tuple[FileProblem, ...]
-    files: int
-    superseded: int
+    gathered: Gathered
     reference: float | None
     """Seconds since 1970 from which ages count; None without any result."""
     newest: Loaded | None
     wishes: Wishes
-    alarms: tuple[Alarm, ...] = ()
 
     @cached_property
     def totals(self) -> dict[tuple[str, str], int]:
-        """Nodes that report a check, by check and VM size; of any check under WHOLE_RUN."""
+        """Count the nodes that report a check, by check and VM size; all nodes of a size under WHOLE_RUN."""
         of_size: dict[str, Counter[str]] = defaultdict(Counter)
         for node in self.nodes:
             lists = (loaded.result.checks for loaded in node.results.values())
@@ -123,29 +113,23 @@ class Assessment:
 
     @cached_property
     def states(self) -> dict[str, tuple[State, ...]]:
-        """Every state that fits a node, by its name; the first is the one that it is counted in."""
+        """Return the states of each node by its name; it is counted in the first."""
         return {node.name: node.states for node in self.nodes}
 
     def named(self, *states: State) -> list[str]:
-        """The nodes that are in one of the states, whatever else they are."""
+        """Return the names of the nodes that are in one of the states, counted there or not."""
         return [name for name, fits in self.states.items() if any(state in fits for state in states)]
 
     def count(self, state: State) -> int:
-        """Nodes that are counted in a state."""
         return sum(fits[0] == state for fits in self.states.values())
 
     @property
     def is_healthy(self) -> bool:
-        """No alarm, and no node failed, is missing, stale or, unless allowed, unmeasured."""
-        bad: tuple[State, ...] = ("failed", "held", "missing", "stale")
-        return (
-            not self.alarms and not self.named(*bad) and (self.wishes.allow_unmeasured or not self.named("unmeasured"))
-        )
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether a file that may be a result could not be used."""
-        return any(problem.level == "error" for problem in self.problems)
+        """Return False for an alarm, and when a node failed, is missing, stale or, unless allowed, unmeasured."""
+        bad: list[State] = ["failed", "held", "missing", "stale"]
+        if not self.wishes.allow_unmeasured:
+            bad.append("unmeasured")
+        return not self.gathered.alarms and not self.named(*bad)
 
 
 def assess(gathered: Gathered, wishes: Wishes) -> Assessment:
@@ -155,7 +139,11 @@ def assess(gathered: Gathered, wishes: Wishes) -> Assessment:
         if kind in wishes.kinds:
             nodes.setdefault(name, Node(name)).results[kind] = loaded
     _add_unreadable(nodes, gathered.problems, wishes)
-    newest = max((each for node in nodes.values() for each in node.results.values()), key=_moment, default=None)
+    newest = max(
+        (each for node in nodes.values() for each in node.results.values()),
+        default=None,
+        key=lambda loaded: (loaded.seconds, loaded.result.node),
+    )
     reference = wishes.now if wishes.now is not None else newest.seconds if newest else None
     _add_expected(nodes, wishes.expect)
     groups, deviations = compare(each.result for node in nodes.values() for each in node.results.values())
@@ -165,29 +153,14 @@ def assess(gathered: Gathered, wishes: Wishes) -> Assessment:
     shared = {alarm.check for alarm in gathered.alarms}
     for node in nodes.values():
         node.findings = (*findings_of(node.results), *_absent(node, wishes.kinds))
-        node.is_held = bool(shared and node.of("failure")) and shared.issuperset(
-            each.check for each in node.of("failure")
-        )
+        failed = {each.check for each in node.of("failure")}
+        node.is_held = bool(failed) and failed <= shared
         node.stale = _stale(node, reference, wishes)
-        if not node.of("failure"):
-            # A node that fails is pulled anyway; whether it is slow as well is of no interest.
+        if not failed:
+            # A node that fails is pulled anyway, slow or not.
             node.deviations = tuple(of_node.get(node.name, ()))
     ordered = tuple(nodes[name] for name in sorted(nodes, key=natural_key))
-    return Assessment(
-        ordered,
-        groups,
-        gathered.problems,
-        gathered.files,
-        gathered.superseded,
-        reference,
-        newest,
-        wishes,
-        gathered.alarms,
-    )
-
-
-def _moment(loaded: Loaded) -> tuple[float, str]:
-    return loaded.seconds, loaded.result.node
+    return Assessment(ordered, groups, gathered, reference, newest, wishes)
 
 
 def _add_unreadable(nodes: dict[str, Node], problems: Iterable[FileProblem], wishes: Wishes) -> None:
@@ -230,15 +203,3 @@ def _stale(node: Node, reference: float | None, wishes: Wishes) -> dict[str, str
                 f"{kind} result is {duration(-age)} in the future: the clock of the node or of this machine is wrong"
             )
     return stale
-
-
-def duration(seconds: float) -> str:
-    """For example `45s`, `12m`, `3h05m`, `2d04h`."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    if hours < 1:
-        return f"{minutes}m"
-    number, unit, rest = (days, "d", f"{hours % 24:02d}h") if days else (hours, "h", f"{minutes % 60:02d}m")
-    return f"{number}{unit}{'' if rest.startswith('00') else rest}"

@@ -1,28 +1,51 @@
 """From one node's results to findings: what failed, warns, was not measured, has no baseline.
 
-The node has judged; this looks whether the judgement can be right, and counts nothing as a pass that is none.
+The node has judged. Its judgement is checked here, so that nothing counts as a pass by mistake. Values are decimal
+numbers written as text. They are compared as numbers: as text, "9.5" would pass a floor of "23.0".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+import re
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 from .read import Loaded
 from .result import Check, NodeResult
-from .values import holds, in_words, number
 
 Class = Literal["failure", "warning", "unmeasured", "no_baseline"]
 WHOLE_RUN = "run"
-"""Stands for a check where the whole run is meant."""
+"""The name of the check in findings about the whole run."""
 _DEEP_FAILED = "deep_checks"
 """The quick check that repeats the verdict of the deep ones, so that Slurm gets to know it."""
+_NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_WORDS = {"ge": "at least", "le": "at most", "lt": "below", "gt": "above", "eq": "expected", "ne": "other than"}
+HOLDS = {
+    "ge": operator.ge, "le": operator.le, "lt": operator.lt, "gt": operator.gt, "eq": operator.eq, "ne": operator.ne,
+}  # fmt: skip
+"""How a value compares with its limit."""
+
+
+@lru_cache(maxsize=2**16)
+def number(text: str) -> Decimal | None:
+    """Return None for a text that is not a decimal number."""
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def in_words(value: str, relation: str, limit: str, unit: str) -> str:
+    """For example `41.2 GB/s, at least 48 GB/s`."""
+    of_unit = f" {unit}" if unit else ""
+    parts = [f"{value}{of_unit}"] if value else []
+    if limit:
+        parts.append(f"{_WORDS.get(relation, 'limit')} {limit}{of_unit}")
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding about one check of one node."""
-
     sort: Class
     kind: str
     check: str
@@ -40,20 +63,10 @@ class Finding:
         return f"{text} ({self.detail})" if self.detail else text
 
     def as_json(self) -> dict[str, object]:
-        """Plain data with stable keys."""
-        return {
-            "kind": self.kind,
-            "check": self.check,
-            "value": self.value,
-            "relation": self.relation,
-            "limit": self.limit,
-            "unit": self.unit,
-            "detail": self.detail,
-        }
+        return {name: value for name, value in asdict(self).items() if name != "sort"}
 
 
 def findings_of(results: dict[str, Loaded]) -> tuple[Finding, ...]:
-    """Return all findings of one node; `results` by kind."""
     outdated = _outdated(results)
     deep = results.get("deep")
     found: list[Finding] = []
@@ -78,7 +91,7 @@ def _of_check(kind: str, check: Check) -> Finding | None:
 
 
 def _outdated(results: dict[str, Loaded]) -> str | None:
-    """The kind whose result is of an earlier boot than the other one: the machine may be another one by now."""
+    """Return the kind whose result is from an earlier boot: since then, the machine may have been replaced."""
     quick, deep = results.get("quick"), results.get("deep")
     if quick is None or deep is None:
         return None
@@ -89,7 +102,7 @@ def _outdated(results: dict[str, Loaded]) -> str | None:
 
 
 def _of_run(result: NodeResult, found: list[Finding]) -> list[Finding]:
-    """The findings of the checks, and those of the run as a whole."""
+    """Return the findings of the checks with those of the run as a whole."""
     sorts = {each.sort for each in found}
     if result.verdict == "fail" and "failure" not in sorts:
         why = result.reason or "failed without naming a check"
@@ -100,7 +113,7 @@ def _of_run(result: NodeResult, found: list[Finding]) -> list[Finding]:
 
 
 def _why_incomplete(result: NodeResult, *, named: bool) -> str:
-    """Why the run as a whole is not a pass; empty when it is one, or when the checks say it themselves (`named`)."""
+    """Explain why the run is not a pass; empty when it is one, or when the checks say so themselves (`named`)."""
     if not result.size_known:
         return "the catalogue has no figures for this VM size"
     if named:
@@ -111,7 +124,7 @@ def _why_incomplete(result: NodeResult, *, named: bool) -> str:
 
 
 def _judged(check: Check) -> tuple[Class | None, str]:
-    """What a check counts as, and the reason where it is not the node's own."""
+    """Return the class of a check, and the reason when it differs from the node's own verdict."""
     match check.verdict:
         case "fail":
             return "failure", ""
@@ -123,6 +136,6 @@ def _judged(check: Check) -> tuple[Class | None, str]:
         measured, allowed = number(check.value), number(check.limit)
         if measured is None or allowed is None:
             return "unmeasured", f"the node reports {check.verdict} without two numbers to compare"
-        if check.verdict == "pass" and not holds(measured, check.relation, allowed):
-            return "failure", "the node reports pass, but the numbers do not"
+        if check.verdict == "pass" and not HOLDS[check.relation](measured, allowed):
+            return "failure", "the node reports pass, but its numbers fail"
     return ("warning", "") if check.verdict == "warn" else (None, "")

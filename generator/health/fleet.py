@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from statistics import median
 
 from .. import catalog
 from ..results.units import is_rate
+from .findings import number
 from .result import NodeResult
-from .values import median, number
 
 MIN_NODES = 5
 """Nodes of one VM size that a median needs.
@@ -24,17 +25,8 @@ node than expected decides what is normal.
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """By how many percent a value may be below the median."""
-
-    suspect_percent: Decimal
-    strong_percent: Decimal
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class Group:
-    """One check of the nodes of one VM size. `median` is empty where the nodes are too few to compare."""
+    """One check of the nodes of one VM size. `median` is None when the nodes are too few to compare."""
 
     vm_size: str
     check: str
@@ -63,24 +55,13 @@ class Deviation:
         )
 
 
-def limits() -> Limits:
-    """The catalogue's figures. Source: fleet_statistics in `health.json`, which names its own."""
-    figures = catalog.health().fleet_statistics
-    return Limits(
-        Decimal(str(figures.warn_percent_below_expected)),
-        Decimal(str(figures.fail_percent_below_expected)),
-        figures.source,
-    )
-
-
 def compare(results: Iterable[NodeResult]) -> tuple[tuple[Group, ...], tuple[Deviation, ...]]:
-    """Every group, and the nodes below its median, the worst first.
+    """Return every group, and the nodes that are too far below its median, the worst first.
 
     Bandwidths and speeds with a lower limit, and those without a published limit, are compared. A value that misses its
     limit does not represent a healthy node and is left out of the median. A node counts with the least of its values
     (its slowest GPU).
     """
-    allowed = limits()
     values: dict[tuple[str, str, str], dict[str, tuple[Decimal, str]]] = {}
     for result in results:
         for key, text, value in _rates(result):
@@ -90,16 +71,16 @@ def compare(results: Iterable[NodeResult]) -> tuple[tuple[Group, ...], tuple[Dev
     groups: list[Group] = []
     deviations: list[Deviation] = []
     for key, of_node in sorted(values.items()):
-        middle = median([value for value, _ in of_node.values()]) if len(of_node) >= MIN_NODES else None
+        middle = median(value for value, _ in of_node.values()) if len(of_node) >= MIN_NODES else None
         group = Group(*key, nodes=len(of_node), median=middle)
         groups.append(group)
-        deviations += _deviations(group, of_node, allowed)
+        deviations += _deviations(group, of_node)
     return tuple(groups), tuple(sorted(deviations, key=lambda each: (-each.percent_below, each.node, each.group.check)))
 
 
 def _rates(result: NodeResult) -> Iterable[tuple[tuple[str, str, str], str, Decimal]]:
     if not result.vm_size:
-        return  # nodes of which nobody knows what they are have nothing in common
+        return  # nodes of unknown sizes are not comparable
     for check in result.checks:
         if not is_rate(check.unit):
             continue
@@ -110,15 +91,16 @@ def _rates(result: NodeResult) -> Iterable[tuple[tuple[str, str, str], str, Deci
             yield (result.vm_size.lower(), check.check, check.unit), check.value, value
 
 
-def _deviations(group: Group, of_node: Mapping[str, tuple[Decimal, str]], allowed: Limits) -> Iterable[Deviation]:
+def _deviations(group: Group, of_node: Mapping[str, tuple[Decimal, str]]) -> Iterable[Deviation]:
     if group.median is None or group.median <= 0:
         return
+    allowed = catalog.health().fleet_statistics
     for node, (value, text) in of_node.items():
         percent = (group.median - value) * 100 / group.median
-        if percent > allowed.suspect_percent:
-            yield Deviation(node, group, text, percent, percent > allowed.strong_percent)
+        if percent > allowed.warn_percent_below_expected:
+            yield Deviation(node, group, text, percent, percent > allowed.fail_percent_below_expected)
 
 
 def plain(value: Decimal | None) -> str:
-    """A number with at most two decimals and without needless zeros."""
+    """Return a number with at most two decimals; empty for None."""
     return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")

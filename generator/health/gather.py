@@ -1,17 +1,19 @@
-"""Files and folders to the newest result of each node and kind, and all problems on the way."""
+"""Files and folders to the newest result of each node and kind, all problems on the way, and the summary of them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
+from msgspec.structs import asdict
+
+from ..disk import file
 from ..records import record
 from ..results.hostlist import natural_key
 from ..results.walk import MAX_FILES, Walk
-from .alarms import Alarm
-from .file_problems import FileProblem
-from .read import Loaded, read_file
-from .result import FORMAT, SUMMARY
+from .read import MARK, Loaded, read_file
+from .result import FORMAT, SUMMARY, Alarm, FileProblem
 
 _FEW = 4
 _SEVERITY = {"pass": 0, "warn": 1, "incomplete": 2, "fail": 3}
@@ -22,7 +24,7 @@ Key = tuple[str, str]
 
 @record
 class Gathered:
-    """The newest result of each (node, kind), in natural order; the problems; what was looked at and left out."""
+    """The newest result of each node and kind, in natural order, and the problems of the files."""
 
     newest: dict[Key, Loaded]
     problems: tuple[FileProblem, ...]
@@ -30,11 +32,11 @@ class Gathered:
     superseded: int
     """Older results of the same node and kind."""
     alarms: tuple[Alarm, ...] = ()
-    """What the guard of the scheduler has raised, and not ended."""
+    """Alarms of the scheduler's guard that have not ended."""
 
     @property
     def has_errors(self) -> bool:
-        """Whether the health of a node may be unknown because of a file."""
+        """Return True when a file could not be used, so that the health of a node may be unknown."""
         return any(problem.level == "error" for problem in self.problems)
 
 
@@ -77,10 +79,10 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
 
 
 def summary_bytes(gathered: Gathered) -> bytes:
-    """The summary: one result a line, every field of the nodes kept, nothing about this run. Same input, same bytes."""
+    """Return the summary: one result a line with every field of the node. The same input gives the same bytes."""
     rows = [_line(json.loads(loaded.content)) for loaded in gathered.newest.values()]
     problems = [_line(problem.as_json()) for problem in gathered.problems]
-    alarms = [_line(alarm.as_json()) for alarm in gathered.alarms]
+    alarms = [_line(asdict(alarm)) for alarm in gathered.alarms]
     lines = [
         "{",
         f' "summary": {json.dumps(SUMMARY)},',
@@ -95,6 +97,17 @@ def summary_bytes(gathered: Gathered) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+def write_summary(path: Path, content: bytes) -> None:
+    """Replace a summary in one step, and no other file; CannotWrite leaves the old content."""
+    file.write_own(
+        path,
+        content,
+        is_ours=lambda head: MARK.match(head) is not None,
+        foreign="was not written by `health collect`",
+        hint="choose another --into",
+    )
+
+
 def _line(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
 
@@ -107,7 +120,7 @@ def _rows(rows: Sequence[str]) -> str:
 
 
 def _settled(same: list[Loaded]) -> tuple[Loaded, tuple[FileProblem, ...]]:
-    """One of the results with one time: the worst, so that no order of files can hide a failure."""
+    """Return the worst of several results of one time, so that no order of files hides a failure, and the conflict."""
     if len(same) == 1:
         return same[0], ()
     different = {_canonical(loaded): loaded for loaded in same}

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from .. import catalog
 from ..results.hostlist import compress
 from .assess import Assessment, Node
-from .findings import WHOLE_RUN, Class, Finding
-from .values import in_words, number
+from .findings import WHOLE_RUN, Class, Finding, in_words, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +24,11 @@ class Row:
 
     @property
     def host_list(self) -> str:
-        """The nodes in Slurm's syntax."""
         return compress(self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One physical host with failing nodes."""
-
     physical_host: str
     nodes: tuple[str, ...]
     of: int
@@ -41,7 +37,7 @@ class Host:
 
 
 def by_check(assessment: Assessment, sort: Class, *, suspects: bool = False) -> list[Row]:
-    """The findings of one class, the most frequent first; `suspects` leaves out the nodes that fail anyway."""
+    """Return the findings of one class, the most frequent first; with `suspects`, without the nodes that fail."""
     found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     for node in assessment.nodes:
         found_here = node.of(sort)
@@ -67,7 +63,7 @@ def by_check(assessment: Assessment, sort: Class, *, suspects: bool = False) -> 
 
 
 def by_host(assessment: Assessment) -> list[Host]:
-    """The physical hosts of failing nodes, the one with the most first; nodes that do not know theirs are left out."""
+    """Return the known physical hosts of failing nodes, the one with the most first."""
     total: dict[str, int] = {}
     failing: dict[str, list[Node]] = {}
     for node in assessment.nodes:
@@ -88,7 +84,7 @@ def by_host(assessment: Assessment) -> list[Host]:
 
 
 def short_size(vm_size: str) -> str:
-    """The VM size as Azure writes it, without `Standard_`; `unknown` where a node does not know it."""
+    """Return the VM size as Azure writes it, without `Standard_`; `unknown` when it is empty."""
     name = catalog.canonical_vm_size(vm_size) or vm_size
     prefix = "standard_"
     return (name[len(prefix) :] if name.lower().startswith(prefix) else name) or "unknown"

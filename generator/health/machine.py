@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import asdict
 
+from msgspec import to_builtins
+
+from .. import catalog
 from ..results.hostlist import compress
+from .ages import utc
 from .assess import STATES, Assessment, Node
 from .findings import Class
-from .fleet import MIN_NODES, Deviation, limits, plain
+from .fleet import MIN_NODES, Deviation, plain
 from .grouping import by_check, by_host
 
 _LISTS: tuple[tuple[str, Class], ...] = (
@@ -19,13 +23,12 @@ _LISTS: tuple[tuple[str, Class], ...] = (
 
 
 def as_json(assessment: Assessment) -> dict[str, object]:
-    """The whole report as plain data."""
-    allowed = limits()
+    gathered, allowed = assessment.gathered, catalog.health().fleet_statistics
     return {
-        "ok": assessment.is_healthy and not assessment.has_errors,
-        "reference_time": _utc(assessment.reference),
+        "ok": assessment.is_healthy and not gathered.has_errors,
+        "reference_time": None if assessment.reference is None else utc(assessment.reference),
         "reference": "newest result" if assessment.wishes.now is None else "now",
-        "alarms": [alarm.as_json() for alarm in assessment.alarms],
+        "alarms": to_builtins(gathered.alarms),
         "counts": {"nodes": len(assessment.nodes)} | {str(state): assessment.count(state) for state in STATES},
         "host_lists": {state: compress(assessment.named(state)) for state in STATES},
         "nodes": [_node(node, assessment) for node in assessment.nodes],
@@ -54,25 +57,19 @@ def as_json(assessment: Assessment) -> dict[str, object]:
             for host in by_host(assessment)
         ],
         "fleet": {
-            "suspect_percent_below_median": float(allowed.suspect_percent),
-            "strong_percent_below_median": float(allowed.strong_percent),
+            "suspect_percent_below_median": float(allowed.warn_percent_below_expected),
+            "strong_percent_below_median": float(allowed.fail_percent_below_expected),
             "source": allowed.source,
             "min_nodes": MIN_NODES,
             "groups": [
-                {
-                    "vm_size": group.vm_size,
-                    "check": group.check,
-                    "unit": group.unit,
-                    "nodes": group.nodes,
-                    "median": None if group.median is None else plain(group.median),
-                }
+                asdict(group) | {"median": None if group.median is None else plain(group.median)}
                 for group in assessment.groups
             ],
         },
         "not_expected": compress(node.name for node in assessment.nodes if node.is_unexpected),
-        "files": assessment.files,
-        "superseded": assessment.superseded,
-        "problems": [problem.as_json() for problem in assessment.problems],
+        "files": gathered.files,
+        "superseded": gathered.superseded,
+        "problems": [problem.as_json() for problem in gathered.problems],
     }
 
 
@@ -120,7 +117,3 @@ def _deviation(each: Deviation) -> dict[str, object]:
         "percent_below": round(float(each.percent_below), 2),
         "strong": each.strong,
     }
-
-
-def _utc(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

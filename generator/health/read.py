@@ -12,15 +12,12 @@ from ..results.decode import decoded, refuse_newer
 from ..results.hostlist import NODE_NAME
 from ..results.problems import Unusable
 from ..results.walk import regular_bytes
-from . import alarms
-from .alarms import Alarm
-from .file_problems import FileProblem
-from .result import FORMAT, SUMMARY, NodeResult, Summary
+from .result import ALARM_MARK, FORMAT, SUMMARY, Alarm, FileProblem, NodeResult, Summary, alarms_of
 
 MAX_RESULT_BYTES = 2**20
 """A result of sixteen GPUs and all checks has some 10 KiB."""
 MAX_SUMMARY_BYTES = 2**28
-"""A summary of ten thousand results has some 100 MiB."""
+"""A summary of ten thousand results has about 100 MiB."""
 
 MARK = re.compile(rb'\s*\{\s*"summary"\s*:')
 """How a summary begins."""
@@ -68,8 +65,8 @@ def read_file(path: str, shown: str) -> Content:
 
 def read_bytes(content: bytes, shown: str) -> Content:
     """Return the same for bytes that are there already."""
-    if content.startswith(alarms.MARK):
-        raised = alarms.alarms_of(content.decode("ascii", "replace"))
+    if content.startswith(ALARM_MARK):
+        raised = alarms_of(content.decode("ascii", "replace"))
         if raised is not None:
             return Content(alarms=raised)
     try:

@@ -1,5 +1,5 @@
-"""What one run of the checks on one node says, as the project slurm_nhc writes it, and the summary of many: one
-declaration per field.
+"""The files of the health checks, one declaration per field: the result of a run on a node as the project slurm_nhc
+writes it, the alarms of its guard, the summary of many results, and what can be wrong with such a file.
 
 The nodes write decimal numbers as text, because their Bash has no others. A new field or a change of meaning raises
 `FORMAT`.
@@ -7,14 +7,17 @@ The nodes write decimal numbers as text, because their Bash has no others. A new
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, get_args
 
+import msgspec
 from msgspec import Meta, Raw, Struct
 
-from ..results.decode import NodeName, refuse_no_moment
-from .alarms import Alarm
-from .file_problems import PROBLEM_KINDS, FileProblem
+from ..results import problems
+from ..results.decode import Moment, NodeName, refuse_no_moment
+from ..results.problems import ProblemKind
 
 FORMAT = 1
 """The format that this version reads."""
@@ -76,17 +79,99 @@ class NodeResult(Struct, forbid_unknown_fields=True):
     """The worst of its failures."""
 
     def __post_init__(self) -> None:
-        """Refuse what only looks like a time."""
         refuse_no_moment("time", self.time)
 
     @property
     def seconds(self) -> float:
-        """The time of the run, in seconds since 1970 (UTC)."""
+        """Return the time of the run in seconds since 1970."""
         return datetime.fromisoformat(self.time).timestamp()
 
 
+# ---------------------------------------------------------------- alarms of the guard: one cause that many nodes share
+
+ALARM_MARK = b"partition "
+"""How the file `ALARM` begins, which the scheduler writes beside the results."""
+_ALARM_LINE = re.compile(
+    r"partition (?P<partition>\S+): (?P<check>\S+) fails on (?P<failing>\d+) of (?P<total>\d+) nodes, "
+    r"since (?P<since>\S+) by (?P<source>\S+); (?P<words>.+)",
+    re.ASCII,
+)
+"""A line of alarm_text() in guard-record.sh."""
+_NodeCount = Annotated[int, Meta(ge=0, le=999_999)]
+
+
+class Alarm(Struct, frozen=True, order=True, forbid_unknown_fields=True):
+    """One check that too many nodes of a partition fail at once."""
+
+    partition: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,100}\Z", description="the name of a partition")]
+    check: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_.-]{0,99}\Z", description="the name of a check")]
+    failing: _NodeCount
+    total: _NodeCount
+    since: Moment
+    source: Literal["claims", "reasons"]
+    """Where the scheduler has it from: what nodes claim, or the reasons of their drains."""
+    words: Annotated[str, Meta(pattern=r"^[ -~]{1,300}\Z", description="one line of at most 300 ASCII characters")]
+    """What happens to drains and jobs meanwhile."""
+
+    @property
+    def text(self) -> str:
+        return (
+            f"partition {self.partition}: {self.check} fails on {self.failing} of {self.total} nodes "
+            f"since {self.since}; {self.words}"
+        )
+
+
+def alarms_of(text: str) -> tuple[Alarm, ...] | None:
+    """Return the alarms of a file; None when a line is not an alarm."""
+    found = [_ALARM_LINE.fullmatch(line) for line in text.splitlines()]
+    try:
+        rows = [match.groupdict() for match in found if match]
+        return msgspec.convert(rows, tuple[Alarm, ...], strict=False) if rows and len(rows) == len(found) else None
+    except msgspec.ValidationError:
+        return None
+
+
+# ---------------------------------------------------------------- files that cannot be used
+
+_COPY_AGAIN = "copy it again; if it is the same on the cluster, remove it there and let the node check again"
+PROBLEM_KINDS: dict[str, ProblemKind] = {
+    "unreadable": ProblemKind("error", "get read permission, or copy the folder again"),
+    "not_a_file": ProblemKind("error", "name a file or a folder"),
+    "loop": ProblemKind("warning", "the link is not followed; remove it"),
+    "too_large": ProblemKind("error", "a result has about 10 KiB: remove the file if it is not one"),
+    "empty": ProblemKind("error", f"the disk was full, or the node went down while it wrote; {_COPY_AGAIN}"),
+    "truncated": ProblemKind("error", f"the node or the copy stopped halfway; {_COPY_AGAIN}"),
+    "binary": ProblemKind("error", "remove the file if it is not a result, else copy it again"),
+    "encoding": ProblemKind("error", "results are UTF-8; copy the file again without converting it"),
+    "damaged": ProblemKind("error", _COPY_AGAIN),
+    # Of summaries that earlier versions collected.
+    "duplicate_key": ProblemKind("error", f"it is not clear which of the two is valid; {_COPY_AGAIN}"),
+    "not_a_number": ProblemKind("error", f"JSON has no such number; {_COPY_AGAIN}"),
+    "invalid": ProblemKind("error", "the node may run another version of slurm_nhc: compare it with this CycleForge"),
+    "future_format": ProblemKind("error", "a newer slurm_nhc wrote it: update CycleForge here"),
+    "conflict": ProblemKind("error", "two nodes may share one name, or a file was edited; the worse one counts"),
+    "foreign": ProblemKind("warning", "it is ignored; move it away if it does not belong here"),
+}
+
+
+@dataclass(frozen=True, order=True)
+class FileProblem(problems.FileProblem):
+    """One problem of a file of results. `node` and `check_kind` are empty when the file does not tell them."""
+
+    kinds = PROBLEM_KINDS
+
+    node: str = ""
+    check_kind: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        return super().as_json() | {"node": self.node or None, "check_kind": self.check_kind or None}
+
+
+# ---------------------------------------------------------------- summaries
+
+
 class CollectedProblem(Struct, forbid_unknown_fields=True):
-    """What was wrong with a file of a summary; it stays wrong without the file."""
+    """A problem of a file that the summary was made of, and may no longer exist."""
 
     file: str
     kind: str
@@ -99,13 +184,11 @@ class CollectedProblem(Struct, forbid_unknown_fields=True):
     check_kind: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a kind that no version has written."""
         if self.kind not in PROBLEM_KINDS:
-            raise ValueError(f"'{self.kind[:40]}' is no kind of problem in a file of results")
+            raise ValueError(f"'{self.kind[:40]}' is not a kind of problem in a file of results")
 
     @property
     def problem(self) -> FileProblem:
-        """As it was found."""
         place = self.line or 0, self.column or 0
         return FileProblem(self.file, *place, self.kind, self.message, self.node or "", self.check_kind or "")
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import get_args
 
+from .. import catalog
 from ..results.hostlist import compress
 from ..words.counts import counted
 from ..words.terminal import NOTHING, columns, printable
-from .assess import STATES, Assessment, Node, State, duration
-from .file_problems import FileProblem
+from .ages import duration, utc
+from .assess import STATES, Assessment, Node, State
 from .findings import WHOLE_RUN
-from .fleet import MIN_NODES, limits, plain
+from .fleet import MIN_NODES, plain
 from .grouping import Row, by_check, by_host, short_size
-from .result import Cure
+from .result import Cure, FileProblem
 
 _STYLES = {"bad": "\x1b[1;31m", "doubt": "\x1b[1;33m", "good": "\x1b[32m", "title": "\x1b[1m", "": ""}
 _RESET = "\x1b[0m"
-_STATE_WORDS: dict[State, str] = {"held": "with the fault of the alarm only", "unmeasured": "not measured"}
+_STATE_WORDS: dict[State, str] = {"held": "held by the alarm", "unmeasured": "not measured"}
 _STATE_STYLES: dict[State, str] = {
     "failed": "bad",
     "held": "bad",
@@ -40,14 +40,11 @@ _ON_NODE = "systemctl status cycleforge-health.timer; journalctl --unit=cyclefor
 
 
 class Report:
-    """Prints one assessment."""
-
     def __init__(self, assessment: Assessment, *, color: bool = False) -> None:
         self._all = assessment
         self._color = color
 
     def text(self) -> str:
-        """The whole report."""
         sections = (
             self._alarms(),
             self._head(),
@@ -65,9 +62,9 @@ class Report:
     # ------------------------------------------------------------ head and table
 
     def _alarms(self) -> Iterator[str]:
-        if self._all.alarms:
-            yield self._paint("ALARM", "bad") + ": too many nodes fail the same check at once to be sick one by one"
-            yield from (printable(f"  {alarm.text}") for alarm in self._all.alarms)
+        if self._all.gathered.alarms:
+            yield self._paint("ALARM", "bad") + ": so many nodes fail the same check at once that they must share a cause"
+            yield from (printable(f"  {alarm.text}") for alarm in self._all.gathered.alarms)
 
     def _head(self) -> Iterator[str]:
         nodes = len(self._all.nodes)
@@ -81,9 +78,9 @@ class Report:
         wishes, newest = self._all.wishes, self._all.newest
         if newest is not None:
             own = f"the newest result, {newest.result.time} ({newest.result.node})"
-            yield f"ages count from {own if wishes.now is None else _utc(wishes.now)}"
-        read = f"{counted(self._all.files, 'file')} read"
-        older = self._all.superseded
+            yield f"ages count from {own if wishes.now is None else utc(wishes.now)}"
+        read = f"{counted(self._all.gathered.files, 'file')} read"
+        older = self._all.gathered.superseded
         yield f"{read}, {counted(older, 'older result')} left out" if older else read
 
     def _table(self) -> Iterator[str]:
@@ -149,16 +146,17 @@ class Report:
         yield from self._compared(titled=bool(slow or warned))
 
     def _compared(self, *, titled: bool) -> Iterator[str]:
-        """What was compared and what was not: silence must not look like agreement."""
+        """Yield what was compared and what was not, so that silence does not look like agreement."""
         groups = self._all.groups
         if not groups:
             return
         if not titled:
             yield self._paint("FLEET", "title")
-        allowed = limits()
+        allowed = catalog.health().fleet_statistics
         yield (
-            f"  compared with the median of their VM size: suspect below by more than {allowed.suspect_percent} %, "
-            f"strong by more than {allowed.strong_percent} %"
+            "  compared with the median of their VM size: "
+            f"suspect below by more than {allowed.warn_percent_below_expected} %, "
+            f"strong by more than {allowed.fail_percent_below_expected} %"
         )
         for group in groups:
             what = printable(f"{group.check} of {group.nodes} {short_size(group.vm_size)}")
@@ -190,9 +188,9 @@ class Report:
             yield from self._rows(rows)
 
     def _files(self) -> Iterator[str]:
-        if self._all.problems:
-            yield self._paint("FILES", "bad" if self._all.has_errors else "doubt")
-            yield from problem_lines(self._all.problems)
+        if self._all.gathered.problems:
+            yield self._paint("FILES", "bad" if self._all.gathered.has_errors else "doubt")
+            yield from problem_lines(self._all.gathered.problems)
 
     def _rows(self, rows: Sequence[Row], indent: str = "") -> Iterator[str]:
         for row in rows:
@@ -209,12 +207,12 @@ class Report:
             yield from steps
 
     def _steps(self) -> Iterator[str]:
-        if self._all.alarms:
+        if self._all.gathered.alarms:
             yield "  look for the shared cause of the alarm first"
             yield "    on the scheduler: journalctl --unit=cycleforge-guard.service"
         failed, held = self._all.named("failed"), set(self._all.named("held"))
         if held:
-            yield f"    where nothing else fails no drain is needed: {compress(held)}"
+            yield f"    nodes that fail nothing else need no drain: {compress(held)}"
         if failed:
             yield from self._failed_steps(failed)
         silent = [name for name in self._all.named("missing", "stale") if name not in {*failed, *held}]
@@ -230,21 +228,21 @@ class Report:
             yield f"  check {_count(strong)} again, much slower than the others: {compress(strong)}"
             yield "    if a node stays slow: drain it and report its physical host to Azure"
         if left or strong:
-            yield f"  to check by hand, on a node that is drained or idle: {_BY_HAND} deep now; {_BY_HAND} quick"
+            yield f"  to check a drained or idle node by hand, on the node: {_BY_HAND} deep now; {_BY_HAND} quick"
 
     def _failed_steps(self, failed: Sequence[str]) -> Iterator[str]:
-        """What takes a node out, and then what its failures ask for."""
+        """Yield how to drain the nodes that failed, then how to repair them."""
         yield f"  pull {_count(failed)} that failed; slurm_nhc has drained those that sinfo -R shows with its reason"
         # Not "CycleForge health:", which slurm_nhc would take for its own; and a drain by hand it never lifts.
         rows = by_check(self._all, "failure")
         checks = list(dict.fromkeys(row.check for row in rows if not set(failed).isdisjoint(row.nodes)))
         reason = f"drained by hand: {', '.join(checks[:3])}{', …' if len(checks) > 3 else ''}".replace('"', "'")
-        yield "    the others, which are then resumed by hand, too:"
+        yield "    drain the others by hand, and resume them by hand later:"
         yield printable(f'    sudo scontrol update NodeName={compress(failed)} State=DRAIN Reason="{reason}"')
         worst = {node.name: _cure(node) for node in self._all.nodes if node.name in failed and node.of("failure")}
         boot = [name for name, cure in worst.items() if cure in ("reset", "reboot")]
         if boot:
-            yield f"  reboot {_count(boot)}; slurm_nhc resumes what passes then: {compress(boot)}"
+            yield f"  reboot {_count(boot)}; slurm_nhc then resumes those that pass: {compress(boot)}"
             yield "    on the node, when it runs no job: sudo reboot"
         replace = [name for name, cure in worst.items() if cure == "service"]
         if replace:
@@ -258,12 +256,12 @@ class Report:
 
 
 def _cure(node: Node) -> Cure:
-    """The worst of what the node's failures ask for."""
+    """Return what repairs the worst failure of a node."""
     return max((loaded.result.cure for loaded in node.results.values()), key=_CURES.index)
 
 
 def _in_line(node: Node) -> str:
-    """The first findings of a node, what is certain first."""
+    """Return the first findings of a node, the certain ones first."""
     words = list(_all_findings(node))
     more = f"; +{len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
     return printable("; ".join(words[:_SHOWN]) + more)
@@ -308,12 +306,8 @@ def _is(names: Collection[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def problem_lines(problems: Sequence[FileProblem]) -> Iterator[str]:
-    """The problems, file by file; of each kind at most some."""
+    """Yield the problems file by file, at most 20 of a kind."""
     shown: dict[str, int] = {}
     for problem in problems:
         shown[problem.kind] = shown.get(problem.kind, 0) + 1

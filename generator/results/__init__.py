@@ -1,4 +1,4 @@
-"""Files that other machines have written: walked, read within bounds and strictly, with the names of nodes in them.
+"""Files that other machines have written: found, read strictly and within limits, with the node names in them.
 
-What a file should hold is for the rooms `health` and `validation` to say; whatever is wrong is an `Unusable`.
+The rooms `health` and `validation` declare the content. Everything that is wrong with a file raises `Unusable`.
 """

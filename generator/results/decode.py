@@ -1,7 +1,7 @@
-"""JSON of other machines to declared types: a good file in one pass; of another one, what is wrong in words and where.
+"""JSON of other machines to declared types: a good file in one pass; for any other, what is wrong in words and where.
 
-Unknown keys are refused, so a new key needs a new format. A key that occurs twice in one object is not noticed: the
-last one counts.
+Unknown keys are refused, so a new key needs a new format. A key that occurs twice in one object is not noticed: the last
+one counts.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Moment = Annotated[
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\f\r")
 _BROKEN_OFF = re.compile(r"|t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,4}")
-"""What is left from where JSON cannot go on to the end of a file that only ends too early."""
+"""The rest, from the place of the error, of a file that was only cut off."""
 _LOOK = 4096
-"""Bytes that decide whether a file is text."""
+"""Bytes that are examined to tell whether a file is text."""
 
 
 def decoded(
@@ -42,7 +42,7 @@ def decoded(
 ) -> Any:
     """Return what a file holds, as the type of the decoder. Raise Unusable.
 
-    `decoder_of` is asked about JSON that the usual decoder does not take: it gives the decoder for it, or raises.
+    For JSON that the usual decoder refuses, `decoder_of` returns the decoder to use, or raises.
     """
     try:
         return usual.decode(content)
@@ -59,7 +59,7 @@ def decoded(
 
 
 def refuse_no_moment(name: str, text: str) -> None:
-    """Raise ValueError, from a `__post_init__`, for what only looks like a date and time, or has no zone."""
+    """Raise ValueError, from a `__post_init__`, for an invalid date and time, or one without a zone."""
     try:
         zone = datetime.fromisoformat(text).tzinfo
     except ValueError:
@@ -69,7 +69,7 @@ def refuse_no_moment(name: str, text: str) -> None:
 
 
 def refuse_newer(value: Any, known: int) -> None:
-    """Raise Unusable for a format that came later."""
+    """Raise Unusable for a newer format."""
     found = value.get("format")
     if type(found) is int and found > known:
         raise Unusable("future_format", f"it has format {found}; this CycleForge reads format {known}")
@@ -99,7 +99,7 @@ def _text_of(content: bytes) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value, read by Python, whose errors tell line and column."""
+    """Parse with Python's own parser, whose errors tell line and column."""
     if text.lstrip()[:1] not in ("{", "["):
         raise Unusable("foreign", "it is text, but not a JSON object")
     try:
@@ -146,7 +146,7 @@ _OF_TYPE = ("Expected ", "Invalid enum value", "Integer value out of range", "Nu
 
 
 def _sentence(error: str, value: Any, declared: Any) -> str:
-    """Say in our words what msgspec says, with the value and what the declaration wants in its place."""
+    """Rephrase an error of msgspec, with the value and what the declaration wants in its place."""
     message, _, path = error.partition(" - at `$")
     place = path.removesuffix("`").removeprefix(".")
     below = f"{place}." if place else ""
@@ -177,7 +177,7 @@ def _plain(kind: Any) -> Any:
 
 
 def _wanted(kind: Any, value: Any) -> str:
-    """Say what a value of the type is; `value` is what was found instead."""
+    """Describe the values of a type; `value` is what was found instead."""
     match kind:
         case inspect.Metadata():
             return str((kind.extra_json_schema or {}).get("description") or _wanted(kind.type, value))

@@ -14,9 +14,9 @@ from itertools import accumulate, product
 from ..errors import CannotRead
 
 MAX_NAMES = 65_536
-"""Names that a list may stand for, which is also what Slurm allows for one range."""
+"""The most names that a list may stand for, which is also the limit of Slurm for one range."""
 NODE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}"
-"""Letters that a node name may have: those of host names, and the underscore."""
+"""A node name: the characters of host names, and the underscore."""
 
 _DIGITS = 9
 """Longer numbers are part of the name: Slurm reads a number of a range into 64 bits and wraps silently."""
@@ -27,14 +27,14 @@ _HINT = "write it as Slurm does, for example hpc-[1-16],gpu-[01-04]"
 
 
 def natural_key(name: str) -> tuple[tuple[str | tuple[int, int], ...], str]:
-    """Sorts hpc-2 before hpc-10; numbers of one value by their padding."""
+    """Return the key that sorts hpc-2 before hpc-10, and equal numbers by their padding."""
     words = re.split(r"(\d+)", name)
     parts = [(int(word), len(word)) if index % 2 else word for index, word in enumerate(words)]
     return tuple(parts), name
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """The names of a list in the order they are written, each once. CannotRead when it is not a list, or too long."""
+    """Return the names of a list in the order they are written, each once. Raise CannotRead."""
     names: dict[str, None] = {}
     for start, item in _items(text):
         parts = _parts(item, start, text)
@@ -42,7 +42,7 @@ def expand(text: str) -> tuple[str, ...]:
         for part in parts:
             count *= sum(len(numbers) for numbers, _ in part) if isinstance(part, list) else 1
         if count + len(names) > MAX_NAMES:
-            raise CannotRead(f"host list '{_short(text)}' means more than {MAX_NAMES} nodes", "name fewer nodes")
+            raise CannotRead(f"host list '{_short(text)}' stands for more than {MAX_NAMES} nodes", "name fewer nodes")
         choices = [list(_numbers(part)) if isinstance(part, list) else [part] for part in parts]
         for name in map("".join, product(*choices)):
             if re.fullmatch(NODE_NAME, name) is None:
@@ -54,7 +54,7 @@ def expand(text: str) -> tuple[str, ...]:
 
 
 def compress(names: Iterable[str]) -> str:
-    """The shortest list with the last number of each name in brackets, in natural order; padding is kept."""
+    """Return the shortest list, with the last number of each name in brackets, in natural order; padding is kept."""
     numbers: dict[str, set[str]] = {}
     plain: list[str] = []
     for name in set(names):
@@ -79,7 +79,7 @@ _Ranges = list[tuple[range, int]]
 
 
 def _items(text: str) -> Iterator[tuple[int, str]]:
-    """The words between commas and blanks, with their places; a comma too many is forgiven, as Slurm does."""
+    """Yield the words between commas and blanks, with their places; extra commas are ignored, as in Slurm."""
     depth = start = 0
     for index, letter in enumerate(f"{text},"):
         if letter == "[":
@@ -111,7 +111,7 @@ def _parts(item: str, start: int, text: str) -> list[str | _Ranges]:
             parts.append([_range(word, text, place) for word, place in zip(words, places, strict=False)])
         position = found.end()
     if len(parts) > 1 and isinstance(parts[-1], str) and any(isinstance(part, list) for part in parts):
-        raise _wrong(text, start + len(item) - len(parts[-1]), "Slurm takes no text after the last bracket of a name")
+        raise _wrong(text, start + len(item) - len(parts[-1]), "Slurm allows no text after the last bracket of a name")
     return parts
 
 
@@ -143,7 +143,7 @@ def _short(text: str) -> str:
 
 
 def _ranges(texts: set[str]) -> Iterator[str]:
-    """Numbers as written, joined to ranges. A number without padding joins padded ones of its length: 09, 10."""
+    """Join numbers as written to ranges. A number without padding joins padded ones of its length: 09, 10."""
     padded = {len(text) for text in texts if len(text) > 1 and text.startswith("0")}
     ordered = sorted((int(text), len(text) if len(text) in padded else 0, text) for text in texts)
     runs: list[list[tuple[int, int, str]]] = []

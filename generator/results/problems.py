@@ -1,4 +1,4 @@
-"""What is wrong with a file of another machine: where, how much it counts, and the way out."""
+"""Problems of files that other machines have written: where, how serious, and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Level = Literal["error", "warning"]
 
 
 class Unusable(Exception):  # noqa: N818 - named by what it is
-    """Raised by a reader; becomes a problem of the file. `line` and `column` count from 1; 0 is unknown."""
+    """Raised when a file cannot be used. `line` and `column` count from 1; 0 is unknown."""
 
     def __init__(self, kind: str, message: str, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class Unusable(Exception):  # noqa: N818 - named by what it is
 
 @record
 class ProblemKind:
-    """One kind of problem. An error means that a verdict may be unknown; a warning loses nothing."""
+    """An error means that a verdict may be unknown; a warning loses nothing."""
 
     level: Level
     hint: str
@@ -32,8 +32,7 @@ class ProblemKind:
 
 @dataclass(frozen=True, order=True)
 class FileProblem:
-    """One finding. `line` and `column` count from 1; 0 where JSON gives none. A room that reads files says which kinds
-    there are."""
+    """One problem. `line` and `column` count from 1; 0 is unknown. The room that reads the file declares the kinds."""
 
     kinds: ClassVar[Mapping[str, ProblemKind]]
 
@@ -45,21 +44,17 @@ class FileProblem:
 
     @property
     def level(self) -> Level:
-        """Whether it counts."""
         return self.kinds[self.kind].level
 
     @property
     def hint(self) -> str:
-        """The way out."""
         return self.kinds[self.kind].hint
 
     @property
     def place(self) -> str:
-        """`file`, or `file:line:column`."""
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
     def as_json(self) -> dict[str, object]:
-        """Plain data with stable keys."""
         return {
             "file": self.file,
             "line": self.line or None,

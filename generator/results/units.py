@@ -1,4 +1,4 @@
-"""What a unit tells about its figures."""
+"""Units of figures."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _RATE = re.compile(r"(?:[kKMGTP]i?)?(?:[bB]|bit)(?:/s|/sec|ps)|[KMGTP]?FLOPS", r
 
 @lru_cache(maxsize=2**10)
 def is_rate(unit: str) -> bool:
-    """Whether more is better: bandwidths (GB/s, Gb/s, Gbps) and speeds of calculation (TFLOPS)."""
+    """Return True for bandwidths (GB/s, Gb/s, Gbps) and speeds of calculation (TFLOPS), where more is better."""
     return _RATE.fullmatch(unit) is not None

@@ -1,4 +1,4 @@
-"""Files that other machines have written: every one below some paths, once, and its bytes as far as a limit."""
+"""Files that other machines have written: each one below some paths once, and its bytes up to a limit."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..errors import CannotRead
 from .problems import Unusable
 
 MAX_FILES = 200_000
-"""More files than this are someone's home folder, not the results of a cluster."""
+"""A folder with more files is a home folder, not the results of a cluster."""
 
 _Identity = tuple[int, int]
-"""Device and inode: what a file is, by whatever path."""
+"""Device and inode, which tell whether two paths are the same file."""
 
 
 class Walk:
-    """Every file below the paths once, in the order of their names; links are followed, circles are not.
+    """Yield each file below the paths once, in the order of their names, with its path as it is shown.
 
-    Gives the path and how it is shown. CannotRead when a path is missing, or when there are more than `most` files.
+    Links are followed, circles are not. Raise CannotRead when a path is missing or there are more than `most` files.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Walk:
         self._seen: set[_Identity] = set()
         self._count = 0
         self.problems: list[tuple[str, Unusable]] = []
-        """Path as it is shown, and what is wrong there."""
+        """Paths as they are shown, with what is wrong there."""
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         for path in self._paths:
@@ -69,7 +69,7 @@ class Walk:
                 stack += [(os.path.join(path, name), (*above, identity)) for name in reversed(names)]  # noqa: PTH118
 
     def _names(self, path: str, status: os.stat_result, above: tuple[_Identity, ...]) -> list[str] | None:
-        """What is in a folder, by name; None for everything that is not a folder."""
+        """Return the sorted names in a folder; None when it is not a folder."""
         if (status.st_dev, status.st_ino) in above:
             raise Unusable("loop", "the link points back to a folder that contains it")
         return sorted(os.listdir(path)) if stat.S_ISDIR(status.st_mode) else None  # noqa: PTH208
@@ -86,7 +86,7 @@ def _identity(path: str) -> _Identity | None:
 def regular_bytes(path: str, limit: int, larger: Callable[[bytes], int | None] = lambda _: None) -> bytes:
     """Return the content of a regular file of at most `limit` bytes. Raise Unusable.
 
-    `larger` looks at the beginning of one that has more, and gives the limit that counts for it, or None.
+    `larger` is given the beginning of a larger file, and returns the limit of such a file, or None.
     """
     try:
         # Without O_NONBLOCK, opening a pipe would wait for its writer.

@@ -27,20 +27,20 @@ _PROOF_KEYS = frozenset(("prove", "gates", "replace"))
 _RECORD, _PROOF = Decoder(Record), Decoder(ProofRecord)
 _AGAIN = "copy it again; if it is the same on the cluster, run the job again"
 KINDS: dict[str, ProblemKind] = {
-    "unreadable": ProblemKind("error", "get the permission, or copy the folder again"),
+    "unreadable": ProblemKind("error", "get read permission, or copy the folder again"),
     "not_a_file": ProblemKind("error", "name a file or a folder"),
     "loop": ProblemKind("warning", "the link is not followed; remove it"),
-    "too_large": ProblemKind("error", "a record has some 100 KiB: remove the file if it is not one"),
+    "too_large": ProblemKind("error", "a record has about 100 KiB: remove the file if it is not one"),
     "empty": ProblemKind("error", f"the disk was full, or the copy stopped; {_AGAIN}"),
     "truncated": ProblemKind("error", f"the copy stopped halfway; {_AGAIN}"),
-    "binary": ProblemKind("error", f"it is no record; {_AGAIN}"),
+    "binary": ProblemKind("error", f"it is not a record; {_AGAIN}"),
     "encoding": ProblemKind("error", "records are UTF-8; copy the file again without converting it"),
     "damaged": ProblemKind("error", _AGAIN),
     "not_a_number": ProblemKind("error", f"JSON has no such number; {_AGAIN}"),
-    "invalid": ProblemKind("error", "the file was edited, or the jobs folder is of another CycleForge: build it again"),
+    "invalid": ProblemKind("error", "the file was edited, or a different version of CycleForge built the jobs folder: build it again"),
     "future_format": ProblemKind("error", "a newer CycleForge rendered the job: update CycleForge here"),
     "conflict": ProblemKind("error", "a file was edited, or two clusters share one name; the worse one counts"),
-    "foreign": ProblemKind("error", "it has the name of a record, but is none: move it away"),
+    "foreign": ProblemKind("error", "it has the name of a record but is not one: move it away"),
 }
 
 

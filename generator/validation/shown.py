@@ -60,7 +60,7 @@ def duration(seconds: float | None) -> str:
         return ""
     whole = round(seconds)
     if whole < 0:
-        return "less than nothing"
+        return "negative"
     if whole >= 2 * _DAY_S:
         return _two(whole, (_DAY_S, "d"), (_HOUR_S, "h"))
     if whole >= _HOUR_S:

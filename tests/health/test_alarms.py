@@ -47,7 +47,7 @@ def test_the_alarm_comes_first_and_nobody_is_told_to_drain_what_it_holds(
     assert "FILES" not in text, "it is no foreign file"
     following = text.split("NEXT\n")[1]
     assert following.startswith("  look for the shared cause of the alarm first\n")
-    assert "no drain is needed: hpc-[1-2]\n" in following
+    assert "need no drain: hpc-[1-2]\n" in following
     assert "NodeName=hpc-3 State=DRAIN" in following
     assert 'Reason="drained by hand: mount, nvme_disks"' in following
 
@@ -64,7 +64,7 @@ def test_what_the_alarm_holds_is_in_no_list_of_nodes_to_drain(folder: Path, caps
     assert (main([*words, "failed", "--nodes-only", "held"]), *capsys.readouterr()) == (1, "hpc-[1-3]\n", "")
     answer = data_of(report(capsys, "report", str(folder), "--kind", "quick", "--json"))
     assert (answer["host_lists"]["failed"], answer["host_lists"]["held"]) == ("hpc-3", "hpc-[1-2]")
-    assert "3 nodes: 1 failed, 2 with the fault of the alarm only\n" in report(
+    assert "3 nodes: 1 failed, 2 held by the alarm\n" in report(
         capsys, "report", str(folder), "--kind", "quick"
     )
 

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.health import read
-from generator.health.file_problems import PROBLEM_KINDS, FileProblem
 from generator.health.gather import Gathered, gather
 from generator.health.read import MAX_RESULT_BYTES, read_bytes
-from generator.health.result import SUMMARY
+from generator.health.result import PROBLEM_KINDS, SUMMARY, FileProblem
 from tests.health.results import check, gpus, result, text
 
 GOOD = text(result())
@@ -120,7 +119,7 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
     "summary with odd problems": (
         "invalid",
         summary({"file": "a", "kind": "odd", "message": "b"}),
-        "no kind of",
+        "not a kind of",
         (0, 0),
     ),
     "summary with other problems": ("invalid", summary({"file": 1}), "'problems[0].file' is 1, not a text", (0, 0)),

@@ -14,9 +14,8 @@ import pytest
 
 from generator.errors import CannotRead, CannotWrite
 from generator.health import gather as gather_module
-from generator.health.gather import gather, summary_bytes
+from generator.health.gather import gather, summary_bytes, write_summary
 from generator.health.read import read_bytes
-from generator.health.summary_file import write as write_summary
 from tests.health.results import gpus, pair, result, text, write
 
 

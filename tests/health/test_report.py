@@ -334,7 +334,7 @@ def test_a_result_cannot_steer_the_terminal(run: Run) -> None:
 
 def test_many_problems_of_one_kind_are_counted() -> None:
     """A wrong folder must not flood the terminal."""
-    from generator.health.file_problems import FileProblem
+    from generator.health.result import FileProblem
 
     lines = list(problem_lines([FileProblem(f"{number:03d}", 0, 0, "foreign", "no JSON") for number in range(100)]))
     assert len(lines) == 41
@@ -398,6 +398,7 @@ def test_json_has_every_node_and_the_same_lists(run: Run) -> None:
         assert (list(expand(listed)) if listed else []) == names
     assert answer["not_expected"] == "new-1"
     assert answer["fleet"]["min_nodes"] == 5
+    assert "sku_performance_baseline" in answer["fleet"]["source"]
 
 
 # ---------------------------------------------------------------- what to do
@@ -411,7 +412,7 @@ def test_what_to_do_follows_from_what_the_failures_ask_for(tmp_path: Path, run: 
     _, out, _ = run("report", "health")
     steps = out.partition("NEXT")[2]
     assert "State=DRAIN" in steps
-    assert "reboot 2 nodes; slurm_nhc resumes what passes then: hpc-[2-3]\n" in steps
+    assert "reboot 2 nodes; slurm_nhc then resumes those that pass: hpc-[2-3]\n" in steps
     assert "sudo scontrol update NodeName=hpc-4 State=POWER_DOWN\n" in steps
     assert run.json("report", "health")["nodes"][3]["results"]["quick"]["cure"] == "service"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from generator.files import assets
-from generator.health.alarms import alarms_of
+from generator.health.result import alarms_of
 
 FILES = assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/files"
 LIBRARY = assets.folder("projects") / "_lib/cycleforge.sh"
