@@ -63,7 +63,7 @@ class Report:
 
     def _alarms(self) -> Iterator[str]:
         if self._all.gathered.alarms:
-            yield self._paint("ALARM", "bad") + ": so many nodes fail the same check at once that they must share a cause"
+            yield self._paint("ALARM", "bad") + ": so many nodes fail the same check that they must share a cause"
             yield from (printable(f"  {alarm.text}") for alarm in self._all.gathered.alarms)
 
     def _head(self) -> Iterator[str]:

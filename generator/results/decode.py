@@ -1,7 +1,7 @@
 """JSON of other machines to declared types: a good file in one pass; for any other, what is wrong in words and where.
 
-Unknown keys are refused, so a new key needs a new format. A key that occurs twice in one object is not noticed: the last
-one counts.
+Unknown keys are refused, so a new key needs a new format. A key that occurs twice in one object is not noticed: the
+last one counts.
 """
 
 from __future__ import annotations

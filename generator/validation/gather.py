@@ -37,7 +37,7 @@ KINDS: dict[str, ProblemKind] = {
     "encoding": ProblemKind("error", "records are UTF-8; copy the file again without converting it"),
     "damaged": ProblemKind("error", _AGAIN),
     "not_a_number": ProblemKind("error", f"JSON has no such number; {_AGAIN}"),
-    "invalid": ProblemKind("error", "the file was edited, or a different version of CycleForge built the jobs folder: build it again"),
+    "invalid": ProblemKind("error", "the file was edited, or another CycleForge built the jobs: build them again"),
     "future_format": ProblemKind("error", "a newer CycleForge rendered the job: update CycleForge here"),
     "conflict": ProblemKind("error", "a file was edited, or two clusters share one name; the worse one counts"),
     "foreign": ProblemKind("error", "it has the name of a record but is not one: move it away"),
