@@ -64,9 +64,7 @@ def test_what_the_alarm_holds_is_in_no_list_of_nodes_to_drain(folder: Path, caps
     assert (main([*words, "failed", "--nodes-only", "held"]), *capsys.readouterr()) == (1, "hpc-[1-3]\n", "")
     answer = data_of(report(capsys, "report", str(folder), "--kind", "quick", "--json"))
     assert (answer["host_lists"]["failed"], answer["host_lists"]["held"]) == ("hpc-3", "hpc-[1-2]")
-    assert "3 nodes: 1 failed, 2 held by the alarm\n" in report(
-        capsys, "report", str(folder), "--kind", "quick"
-    )
+    assert "3 nodes: 1 failed, 2 held by the alarm\n" in report(capsys, "report", str(folder), "--kind", "quick")
 
 
 def test_a_summary_keeps_it_and_machines_read_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
