@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from ..errors import CannotWrite
-from ..files.file import Files
-from ..files.file import MANIFEST, OWNER, digest
+from ..files.file import MANIFEST, OWNER, Files, digest
 from ..records import record
 from ..words.counts import first
 
@@ -60,7 +59,8 @@ def scan(folder: Path) -> Before:
     if digests is None:
         names = ", ".join(sorted({path.parts[0] for path in (*files, *folders)})[:3])
         raise CannotWrite(
-            f"{folder} was not made by CycleForge: it holds {names} and no manifest of CycleForge, so it is left unchanged",
+            f"{folder} was not made by CycleForge: it holds {names} and no manifest of CycleForge, "
+            "so it is left unchanged",
             "choose another --out, or move that folder away",
         )
     return Before(files, folders, digests, mode)
@@ -103,7 +103,7 @@ def folders_of(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
 
 
 def compare(folder: Path, files: Files, before: Before) -> Changes:
-    """What makes the folder hold these files; raises OSError, and CannotWrite where a file of the user is in the way."""
+    """What makes the folder hold these files; OSError, and CannotWrite where a file of the user is in the way."""
     ways = folders_of(files)
     ours = {path for path, found in before.files.items() if str(path) in before.digests and stat.S_ISREG(found.st_mode)}
     added, changed, removed, unchanged, edited, foreign, in_the_way = [], [], [], [], [], [], []

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from ..records import record
-
 from collections.abc import Callable, Mapping, Sequence
-from os.path import commonprefix
 from typing import Any
 
-from .changes import Changes
 from ..problems.problem import KeyPath
+from ..records import record
 from ..words.terminal import NOTHING, columns
+from .changes import Changes
 
 BY_HAND = "by hand"
 """Azure refuses it as long as something is there that people have to change or delete first."""
@@ -135,7 +133,8 @@ def table(changes: Sequence[Change], title: str = "setting") -> str:
 def _both_texts(old: Any, new: Any) -> tuple[str, str]:
     """Two values in one short line each; long texts from the word in which they begin to differ."""
     if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > _VALUE_WIDTH:
-        same = len(commonprefix([old, new]))
+        differs = (place for place, (a, b) in enumerate(zip(old, new, strict=False)) if a != b)
+        same = next(differs, min(len(old), len(new)))
         start = old.rfind(" ", 0, same) + 1
         if start:
             return value_text(f"…{old[start:]}"), value_text(f"…{new[start:]}")

@@ -18,8 +18,7 @@ from ..disk import swap as folder_swap
 from ..disk.file import created
 from ..disk.reasons import refusing
 from ..errors import CannotWrite, ProblemsFound
-from ..files.file import Files
-from ..files.file import MANIFEST
+from ..files.file import MANIFEST, Files
 from .changes import Before, Changes, compare, everything_in, folders_of, scan
 
 

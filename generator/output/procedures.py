@@ -45,7 +45,13 @@ _ALWAYS = frozenset(
     }
 )
 """Those of these keys whose section a change needs whatever it costs; the others tell how to recreate."""
-_MAY_STAY = (("storage", "mounts"), ("storage", "home"), ("server", "jumpbox"), ("slurm", "accounting"), ("monitoring",))
+_MAY_STAY = (
+    ("storage", "mounts"),
+    ("storage", "home"),
+    ("server", "jumpbox"),
+    ("slurm", "accounting"),
+    ("monitoring",),
+)
 """What a deployment leaves in Azure when the definition does not name it any more."""
 
 
@@ -57,9 +63,7 @@ class Step:
     settings: tuple[str, ...]
 
 
-def procedure_of(
-    change: Change, effective: Mapping[str, Any], before: Mapping[str, Any] | None = None
-) -> str | None:
+def procedure_of(change: Change, effective: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> str | None:
     """Title of the section that a change needs; None where building and deploying again is all.
 
     `effective` is the new plan, `before` the one that was built.
@@ -89,5 +93,7 @@ def steps(
     for change in changes:
         title = procedure_of(change, effective, before)
         if title is not None:
-            found.setdefault(title, []).append(change.where.split(".", 1)[-1] if change.path[0] != "files" else change.where)
+            found.setdefault(title, []).append(
+                change.where.split(".", 1)[-1] if change.path[0] != "files" else change.where
+            )
     return tuple(Step(title, tuple(dict.fromkeys(settings))) for title, settings in found.items())

@@ -51,9 +51,7 @@ def reach(change: Change, old: Effective, new: Effective) -> str | None:
     return CLUSTER if names[0] in _EVERYWHERE else _nodes(*clusters)
 
 
-def _in_cluster(
-    names: tuple[str, ...], restarts: bool, old: Mapping[str, Any], new: Mapping[str, Any]
-) -> str:
+def _in_cluster(names: tuple[str, ...], restarts: bool, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Where a key of `slurm` arrives."""
     key = names[0] if names else ""
     if key in ("partitions", "node_arrays"):
@@ -101,7 +99,11 @@ def _new_nodes(partitions: Iterable[str]) -> str:
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Partitions whose running nodes are old with the new plan."""
     before = {each["name"]: each.get("generation") for each in old.get("node_arrays", [])}
-    return [each["name"] for each in new.get("node_arrays", []) if before.get(each["name"]) not in (None, each["generation"])]
+    return [
+        each["name"]
+        for each in new.get("node_arrays", [])
+        if before.get(each["name"]) not in (None, each["generation"])
+    ]
 
 
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any], role: str) -> bool:

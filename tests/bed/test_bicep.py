@@ -57,7 +57,6 @@ def value_of(expression: str, declarations: str = "") -> Any:
         ("mapValues({ a: 1 }, x => x + 1)", {"a": 2}),
         ("contains({ Ab: 1 }, 'aB')", True),
         ("join(split('a/b', '/'), ',')", "a,b"),
-        ("take('abc', 2)", "ab"),
         ("format('{0}-{{{1}}}', 'a', 1)", "a-{1}"),
         ("length(uniqueString('a'))", 13),
         ("uniqueString('a') == uniqueString('b')", False),

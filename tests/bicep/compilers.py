@@ -22,7 +22,7 @@ from generator.files import assets
 MODULES = sorted((assets.folder("bicep_templates") / "modules").glob("*.bicep"))
 _INSTALLED = assets.root() / ".cache"
 _VERSION = re.compile(r"Bicep CLI version (\d+\.\d+\.\d+)")
-_READ = re.compile(r"readEnvironmentVariable\('(\w+)'")
+_READ = re.compile(r"(\bint\()?readEnvironmentVariable\('(\w+)'")
 _LONG_ENOUGH = "/".join(["Long-enough1"] * 9)
 _AT_ONCE = 2
 
@@ -108,7 +108,8 @@ def selected(names: Iterable[str], request: pytest.FixtureRequest) -> list[str]:
 def _run(command: list[str], *files: Path) -> subprocess.CompletedProcess[str]:
     """With a value for every variable that a parameter file reads."""
     texts = (file.read_text() for file in files if file.suffix == ".bicepparam")
-    variables = dict.fromkeys((name for text in texts for name in _READ.findall(text)), _LONG_ENOUGH)
+    read = (found for text in texts for found in _READ.findall(text))
+    variables = {name: "20" if is_number else _LONG_ENOUGH for is_number, name in read}
     return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
 
 

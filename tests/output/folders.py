@@ -6,8 +6,7 @@ import hashlib
 import json
 from pathlib import Path, PurePosixPath
 
-from generator.files.file import manifest_file
-from generator.files.file import Files, text
+from generator.files.file import Files, manifest_file, text
 
 
 def files(version: str, count: int = 5, size: int = 200) -> Files:

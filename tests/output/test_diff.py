@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from generator.output.diff import ABSENT, Change, compare, files_text, table, value_text, worst
 from generator.output.changes import Changes
+from generator.output.diff import ABSENT, Change, compare, files_text, table, value_text, worst
 from generator.problems.problem import KeyPath
 
 OLD: dict[str, Any] = {

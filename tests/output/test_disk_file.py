@@ -54,9 +54,7 @@ def test_a_taken_name_is_refused_where_nothing_may_be_replaced(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_failure_leaves_the_old_file_and_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_a_failure_leaves_the_old_file_and_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"old")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-import io
 import fcntl
+import io
 import json
 import os
 import shutil
@@ -20,10 +20,9 @@ from typing import Any
 import pytest
 
 from generator.disk import swap as folder_swap
-from generator.files.file import MANIFEST, manifest_file
-from generator.output import folder as output
 from generator.errors import CannotWrite, ProblemsFound
-from generator.files.file import Files, text
+from generator.files.file import MANIFEST, Files, manifest_file, text
+from generator.output import folder as output
 from tests.output.folders import assert_whole, files, snapshot
 
 

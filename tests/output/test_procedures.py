@@ -77,7 +77,10 @@ def test_every_title_is_a_section() -> None:
         (changed("storage", "locker", "account_name"), "A new locker"),
         (changed("azure", "resource_group"), "A second deployment"),
         (changed("tags", "owner", cost="in place"), None),
-        (Change(("files", "bootstrap/cloud-init.yaml"), "x", "y", "recreate", "bootstrap/cloud-init.yaml"), "A new server"),
+        (
+            Change(("files", "bootstrap/cloud-init.yaml"), "x", "y", "recreate", "bootstrap/cloud-init.yaml"),
+            "A new server",
+        ),
     ],
 )
 def test_the_section_of_a_change(change: Change, title: str | None) -> None:

@@ -46,7 +46,11 @@ def htc(change: str) -> str:
         (htc("image: cycle.image.ubuntu22"), "derived.slurm.node_arrays[htc].generation", "new nodes of htc"),
         ("tags: {owner: me}", "definition.tags.owner", None),
         ("security: {encryption_at_host: true}", "definition.security.encryption_at_host", "new nodes of htc, big"),
-        ("slurm: {settings: {SchedulerTimeSlice: 60}}", "definition.slurm.settings.SchedulerTimeSlice", "scheduler restart"),
+        (
+            "slurm: {settings: {SchedulerTimeSlice: 60}}",
+            "definition.slurm.settings.SchedulerTimeSlice",
+            "scheduler restart",
+        ),
         ("slurm: {idle_timeout_s: 900}", "definition.slurm.idle_timeout_s", "scheduler restart"),
         ("slurm: {policy: {max_array_size: 99}}", "definition.slurm.policy.max_array_size", "scheduler restart"),
         (

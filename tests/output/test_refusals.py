@@ -10,7 +10,7 @@ from generator.definition.pages.schema import cost_of
 from generator.output import refusals
 from generator.output.diff import BY_HAND, Change, compare
 from generator.output.procedures import procedure_of
-from generator.output.refusals import DNS_ZONE, NO_LONGER, REDUNDANCY, SMALLER_VOLUME, WAY_IN
+from generator.output.refusals import DNS_ZONE, NEW_DATABASE, NO_LONGER, REDUNDANCY, SMALLER_VOLUME, WAY_IN
 from generator.plan.effective import effective
 from tests.bed.plans import plan_from
 from tests.bicep.variants import HUB_ID, VNET_ID, ZONE_ID
@@ -63,7 +63,7 @@ def changes(old: str, new: str) -> dict[str, tuple[str, str | None]]:
         (NO_ZONE, "{}", "definition.network.blob_dns_zone", "in place", None),
         (anf(4), anf(2), "definition.storage.mounts[/data].size_tib", BY_HAND, SMALLER_VOLUME),
         (anf(2), anf(4), "definition.storage.mounts[/data].size_tib", "in place", None),
-        (database(64), database(32), "definition.slurm.accounting.storage_gib", "recreate", "A new accounting database"),
+        (database(64), database(32), "definition.slurm.accounting.storage_gib", "recreate", NEW_DATABASE),
         (database(32), database(64), "definition.slurm.accounting.storage_gib", "in place", None),
         (locker("Standard_LRS"), locker("Standard_GRS"), "definition.storage.locker.redundancy", "in place", None),
         (locker("Standard_LRS"), locker("Standard_ZRS"), "definition.storage.locker.redundancy", BY_HAND, REDUNDANCY),

@@ -203,9 +203,6 @@ class Emitter:
         left, right = self.text(node.left), self.text(node.right)
         if node.operator == "!=":
             return f"not(equals({left}, {right}))"
-        if node.operator in ("=~", "!~"):
-            text = f"equals(toLower({left}), toLower({right}))"
-            return text if node.operator == "=~" else f"not({text})"
         return f"{_FUNCTIONS[node.operator]}({left}, {right})"
 
     def _negation(self, node: Negation) -> str:

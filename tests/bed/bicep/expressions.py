@@ -144,8 +144,6 @@ class Conditional(Node):
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": equal,
     "!=": lambda left, right: not equal(left, right),
-    "=~": lambda left, right: equal(left.lower(), right.lower()),
-    "!~": lambda left, right: not equal(left.lower(), right.lower()),
     "<": lambda left, right: left < right,
     "<=": lambda left, right: left <= right,
     ">": lambda left, right: left > right,

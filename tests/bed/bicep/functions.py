@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Callable
 from functools import reduce
@@ -208,22 +209,6 @@ def _items(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"key": key, "value": value[key]} for key in sorted(value)]
 
 
-def _edge(value: Any, place: int) -> Any:
-    if isinstance(value, Late):
-        return value.part(f"[{place}]")
-    return value[place] if value else ("" if isinstance(value, str) else None)
-
-
-def _take(value: Any, count: int) -> Any:
-    result = value[: max(count, 0)]
-    return Late(result) if isinstance(value, Late) else result
-
-
-def _skip(value: Any, count: int) -> Any:
-    result = value[max(count, 0) :]
-    return Late(result) if isinstance(value, Late) else result
-
-
 def decided(value: Any) -> bool:
     """A condition: true or false, and nothing else."""
     if isinstance(value, Late):
@@ -247,6 +232,12 @@ def whole(value: int) -> int:
     return value
 
 
+def _int(value: Any) -> int:
+    if not re.fullmatch(r"-?\d+", str(value)):
+        raise EvaluationError(f"int: not a number: {value!r}")
+    return whole(int(value))
+
+
 def _div(left: int, right: int) -> int:
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
@@ -254,33 +245,24 @@ def _div(left: int, right: int) -> int:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": lambda left, right: whole(whole(left) + whole(right)),
-    "array": lambda value: value if isinstance(value, list) else [value],
     "base64": _base64,
-    "bool": lambda value: value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()],
     "coalesce": lambda *values: next((value for value in values if value is not None), None),
     "concat": _concat,
     "contains": _contains,
     "createArray": lambda *values: list(values),
     "createObject": _create_object,
-    "distinct": _distinct,
     "div": lambda left, right: _div(whole(left), whole(right)),
     "empty": _empty,
-    "endsWith": _of_text(lambda text, end: text.lower().endswith(end.lower())),
     "equals": equal,
     "filter": _filter,
-    "first": lambda value: _edge(value, 0),
-    "flatten": lambda values: [item for value in values for item in value],
     "format": _format,
     "greater": lambda left, right: left > right,
     "greaterOrEquals": lambda left, right: left >= right,
     "guid": _guid,
-    "indexOf": lambda values, wanted: values.index(wanted) if wanted in values else -1,
-    "int": lambda value: whole(int(value)),
-    "intersection": lambda first, *others: [item for item in first if all(item in other for other in others)],
+    "int": _int,
     "items": _items,
     "join": _join,
     "json": json.loads,
-    "last": lambda value: _edge(value, -1),
     "length": _length,
     "less": lambda left, right: left < right,
     "lessOrEquals": lambda left, right: left <= right,
@@ -292,23 +274,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mul": lambda left, right: whole(whole(left) * whole(right)),
     "not": lambda value: not decided(value),
     "null": lambda: None,
-    "objectKeys": lambda value: sorted(value),
-    "padLeft": _of_text(lambda text, width, fill=" ": text.rjust(width, fill)),
     "parseCidr": _parse_cidr,
     "range": lambda start, count: list(range(start, start + count)),
     "reduce": _reduce,
     "replace": _of_text(lambda text, old, new: text.replace(old, new)),
-    "skip": _skip,
     "split": _split,
     "startsWith": _of_text(lambda text, start: text.lower().startswith(start.lower())),
     "string": _string,
     "sub": lambda left, right: whole(whole(left) - whole(right)),
-    "substring": _of_text(lambda text, start, length=None: text[start:] if length is None else text[start:][:length]),
-    "take": _take,
-    "toLower": _of_text(lambda text: text.lower()),
     "toObject": _to_object,
-    "toUpper": _of_text(lambda text: text.upper()),
-    "trim": _of_text(lambda text: text.strip()),
     "tryGet": lambda value, *path: _try_get(value, *path),
     "union": _union,
     "uniqueString": _unique_string,

@@ -27,7 +27,7 @@ from .types import AnyOf, ListOf, Named, Nullable, Only, Shape, Type
 from .values import EvaluationError
 
 Decorators = tuple[tuple[str, tuple[Node, ...]], ...]
-_LEVELS = (("??",), ("||",), ("&&",), ("==", "!=", "=~", "!~"), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
+_LEVELS = (("??",), ("||",), ("&&",), ("==", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
