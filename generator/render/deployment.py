@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from ..files.file import MANIFEST, Files, manifest_file
+from ..files.file import MANIFEST, File, Files, manifest_file, text
 from ..plan.deployment import Plan
 from ..plan.effective import effective
 from ..version import __version__
 from . import bicep, bootstrap, cluster_template, firewall, jobs, projects, prove, readme, ssh_config
-from .effective import yaml_file
+
+_HEADER = "# The definition with all defaults, and everything that follows from it. Written by cycleforge build.\n"
 
 
 def deployment_files(plan: Plan, folder: Path) -> Files:
@@ -25,6 +27,20 @@ def deployment_files(plan: Plan, folder: Path) -> Files:
     else:
         files |= bicep.render(plan, late=late)
     files |= readme.render(plan) | firewall.render(plan) | ssh_config.render(plan)
-    files[PurePosixPath("effective.yaml")] = yaml_file(effective(plan))
+    files[PurePosixPath("effective.yaml")] = _yaml_file(effective(plan))
     files[MANIFEST] = manifest_file(files, __version__)
     return dict(sorted(files.items()))
+
+
+def _yaml_file(value: dict[str, Any]) -> File:
+    """The plan as plain data, with a line that says what it is; neither aliases nor folded lines, which hide a diff."""
+    import yaml
+
+    dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    without_aliases = type("WithoutAliases", (dumper,), {"ignore_aliases": lambda *_: True})
+    return text(
+        _HEADER
+        + yaml.dump(
+            value, Dumper=without_aliases, sort_keys=False, allow_unicode=True, width=100_000, default_flow_style=False
+        )
+    )

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from ..files import assets
 from ..files.file import File, Files, text
@@ -17,7 +19,6 @@ from ..plan.deployment import Plan
 from ..plan.job_steps import StepPlan
 from ..plan.jobs import JobPlan
 from ..plan.nccl_baselines import BaselinePlan
-from ..plan.node_benchmarks import TablePlan
 from ..projects.tree import is_dropping
 
 JOBS = PurePosixPath("jobs")
@@ -25,20 +26,21 @@ _COMMON = "common.sh"
 _SOURCED = re.compile(rb'\. "\$\{JOBS_LIB\}/([a-z-]+\.sh)"')
 _DIGEST_DIGITS = 16
 _NOT_COPIED = frozenset({"recipe.json"})
-_BASELINE_COLUMNS = (
-    "#kind",
-    "collectives",
-    "nodes",
-    "message",
-    "metric",
-    "algorithms",
-    "fabric",
-    "expected",
-    "warn",
-    "fail",
-    "formula",
-    "source",
-)
+_BASELINES: dict[str, Callable[[BaselinePlan], object]] = {
+    "kind": lambda row: row.kind,
+    "collectives": lambda row: ",".join(row.collectives),
+    "nodes": lambda row: f"{row.nodes}{'+' if row.or_more else ''}",
+    "message": lambda row: f"{row.message_size}{'+' if row.or_larger else ''}",
+    "metric": lambda row: row.metric,
+    "algorithms": lambda row: ",".join(row.algorithms) or "any",
+    "fabric": lambda row: row.fabric or "any",
+    "expected": lambda row: row.expected,
+    "warn": lambda row: row.warn,
+    "fail": lambda row: row.fail,
+    "formula": lambda row: row.formula,
+    "source": lambda row: row.source,
+}
+_Row = TypeVar("_Row")
 
 
 def render(plan: Plan) -> Files:
@@ -61,9 +63,10 @@ def _planned_files(job: JobPlan, digest: str) -> Files:
     if job.sharp:
         files[PurePosixPath("sharp.env")] = text(_environment_file(job.sharp))
     if job.baselines is not None:
-        files[PurePosixPath("baselines.tsv")] = text(_baseline_table(job.baselines))
-    for table in job.tables:
-        files[PurePosixPath(table.file)] = text(_table(table))
+        files[PurePosixPath("baselines.tsv")] = text(table(_BASELINES, job.baselines))
+    for each in job.tables:
+        columns = {name: itemgetter(place) for place, name in enumerate(each.columns)}
+        files[PurePosixPath(each.file)] = text(table(columns, each.rows))
     for step in job.steps:
         files[PurePosixPath(step.file)] = text(_batch_script(job, step), executable=True)
     return files
@@ -106,36 +109,15 @@ def _environment_file(settings: tuple[tuple[str, str], ...]) -> str:
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings) or "# none\n"
 
 
-def _table(table: TablePlan) -> str:
-    """A line with the names of the columns, then the rows, tab separated."""
-    lines = [("#" + table.columns[0], *table.columns[1:]), *table.rows]
+def table(columns: Mapping[str, Callable[[_Row], object]], rows: Iterable[_Row]) -> str:
+    """A line with the names of the columns, then the rows, tab separated.
+
+    `-` stands where there is nothing, because a shell skips empty fields.
+    """
+    values = ([column(row) for column in columns.values()] for row in rows)
+    lines = [[f"#{next(iter(columns))}", *list(columns)[1:]]]
+    lines += [["-" if value in (None, "") else str(value) for value in line] for line in values]
     return "".join("\t".join(line) + "\n" for line in lines)
-
-
-def _baseline_table(rows: tuple[BaselinePlan, ...]) -> str:
-    """One line per figure, tab separated; `-` where a figure says nothing, because a shell skips empty fields."""
-    lines = [_BASELINE_COLUMNS, *(_baseline_columns(row) for row in rows)]
-    return "".join("\t".join(line) + "\n" for line in lines)
-
-
-def _baseline_columns(row: BaselinePlan) -> tuple[str, ...]:
-    def given(value: float | str | None) -> str:
-        return "-" if value is None else str(value)
-
-    return (
-        row.kind,
-        ",".join(row.collectives),
-        f"{row.nodes}{'+' if row.or_more else ''}",
-        f"{row.message_size}{'+' if row.or_larger else ''}",
-        row.metric,
-        ",".join(row.algorithms) or "any",
-        row.fabric or "any",
-        given(row.expected),
-        given(row.warn),
-        given(row.fail),
-        given(row.formula),
-        row.source,
-    )
 
 
 def sbatch_lines(options: tuple[tuple[str, str | int | bool], ...]) -> list[str]:

@@ -2,71 +2,47 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from collections.abc import Callable
 
 from ..files import assets
 from ..files.file import File, Files, text
 from ..plan.deployment import Plan
 from ..plan.gates import LIBRARY, PROGRAM, TABLE, GatePlan, gate_plans
+from .jobs import JOBS, table
 
-_JOBS = PurePosixPath("jobs")
 _LIBRARY = ("environment.sh", "verdicts.sh")
 """What `prove.sh` and the jobs have in common."""
-_COLUMNS = (
-    "#gate",
-    "level",
-    "partition",
-    "constraint",
-    "vm_size",
-    "job",
-    "min_nodes",
-    "gpus_per_node",
-    "minutes",
-    "finder",
-    "settings",
-    "what",
-    "reason",
-    "setup",
-)
+_COLUMNS: dict[str, Callable[[GatePlan], object]] = {
+    "gate": lambda gate: gate.name,
+    "level": lambda gate: gate.level,
+    "partition": lambda gate: gate.partition,
+    "constraint": lambda gate: gate.constraint,
+    "vm_size": lambda gate: gate.vm_size,
+    "job": lambda gate: gate.job,
+    "min_nodes": lambda gate: gate.min_nodes,
+    "gpus_per_node": lambda gate: gate.gpus_per_node,
+    "minutes": lambda gate: gate.minutes,
+    "finder": lambda gate: gate.finder,
+    "settings": lambda gate: " ".join(f"{name}={value}" for name, value in gate.settings),
+    "what": lambda gate: gate.what,
+    "reason": lambda gate: gate.reason,
+    "setup": lambda gate: " ".join(f"{s.file}:{s.minutes}:{s.nodes}:{s.gpus_per_node}" for s in gate.setup),
+}
 
 
 def render(plan: Plan) -> Files:
     """Nothing without a cluster or without jobs."""
     if plan.slurm is None or not plan.jobs:
         return {}
-    return program() | {_JOBS / TABLE: text(_table(gate_plans(plan.slurm, plan.jobs)))}
+    return program() | {JOBS / TABLE: text(table(_COLUMNS, gate_plans(plan.slurm, plan.jobs)))}
 
 
 def program() -> Files:
     """What every deployment has alike."""
     source = assets.folder("recipes") / "prove"
-    files: Files = {_JOBS / PROGRAM: File((source / PROGRAM).read_bytes(), executable=True)}
+    files: Files = {JOBS / PROGRAM: File((source / PROGRAM).read_bytes(), executable=True)}
     for path in sorted((source / LIBRARY).iterdir()):
-        files[_JOBS / LIBRARY / path.name] = File(path.read_bytes())
+        files[JOBS / LIBRARY / path.name] = File(path.read_bytes())
     for name in _LIBRARY:
-        files[_JOBS / LIBRARY / name] = File((source.parent / "lib" / name).read_bytes())
+        files[JOBS / LIBRARY / name] = File((source.parent / "lib" / name).read_bytes())
     return files
-
-
-def _table(gates: tuple[GatePlan, ...]) -> str:
-    """One line per gate and place, tab separated; `-` where there is nothing, because a shell skips empty fields."""
-    return "".join("\t".join(line) + "\n" for line in (_COLUMNS, *(_columns(gate) for gate in gates)))
-
-
-def _columns(gate: GatePlan) -> tuple[str, ...]:
-    return (
-        gate.name,
-        gate.level,
-        gate.partition,
-        gate.constraint or "-",
-        gate.vm_size,
-        gate.job or "-",
-        str(gate.min_nodes),
-        str(gate.gpus_per_node),
-        str(gate.minutes),
-        gate.finder or "-",
-        " ".join(f"{name}={value}" for name, value in gate.settings) or "-",
-        gate.what,
-        gate.reason or "-",
-        " ".join(f"{step.file}:{step.minutes}:{step.nodes}:{step.gpus_per_node}" for step in gate.setup) or "-",
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
@@ -93,7 +93,7 @@ def test_a_partition_of_several_sizes_leaves_the_others_their_smoke_test() -> No
 
 def test_the_size_of_another_partition_is_not_asked_for(tmp_path: Path) -> None:
     """An empty constraint replaces that of the batch file."""
-    table = render_prove._table(gate_plans(slurm_of(plan_from(MIXED)), plan_from(MIXED).jobs))
+    table = render_prove.render(plan_from(MIXED))[PurePosixPath("jobs/prove.tsv")].content.decode()
     (row,) = [line for line in table.splitlines() if line.startswith("smoke\tquick\thpc")]
     bed = Bed(tmp_path, [row.replace("\thpc\t", "\tgpu\t")], {"smoke": "passes"})
     assert bed.prove("--yes").code == 0

@@ -8,7 +8,8 @@ from ...pages.shell import Block, Cell, Drawing, Drawings, Facts, Heading, Part,
 from ...plan.deployment import Plan
 from ...version import __version__
 from ..plan_sections import Section, sections
-from . import checks, gates, jobs, sizes
+from .jobs import jobs, proof
+from .nodes import health_checks, vm_sizes
 from .topology import picture
 
 
@@ -24,25 +25,24 @@ def plan_page(plan: Plan) -> str:
         _part("deployment", "Deployment", found, "deployment"),
         _network(plan, found),
         _part("nodes", "Roles and nodes", found, "nodes", "projects", "drained"),
-        sizes.part(plan),
+        vm_sizes(plan),
         _part("storage", "File systems", found, "mounts", "ledger", "tiers"),
-        checks.part(plan),
-        jobs.part(plan),
-        gates.part(plan),
+        health_checks(plan),
+        jobs(plan),
+        proof(plan),
         _part("needs", "What must be there first", found, "quota", "terms", "providers", "asked"),
     ]
     return page(
         f"Plan of {plan.name}",
         [part for part in parts if part],
-        subtitle=(f"{plan.definition}, in {plan.location}", _summary(plan)),
+        subtitle=(f"{plan.definition}, in {plan.location}", _capitalised(plan.access.description)),
         tiles=_tiles(plan),
         footer=(f"Made by CycleForge {__version__} from the definition alone. Nothing of it exists yet.",),
     )
 
 
-def _summary(plan: Plan) -> str:
-    access = plan.access.description
-    return f"{access[:1].upper()}{access[1:]}"
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _tiles(plan: Plan) -> list[tuple[str, str]]:
@@ -75,7 +75,7 @@ def _part(key: str, title: str, found: dict[str, list[Section]], *wanted: str) -
 
 def _blocks(section: Section, *, titled: bool) -> Iterator[Block]:
     if titled:
-        yield Heading(section.title[:1].upper() + section.title[1:])
+        yield Heading(_capitalised(section.title))
     for line in section.lines:
         yield Text(line)
     if not section.rows:

@@ -1,15 +1,16 @@
-"""The jobs of a plan with their arithmetic: ranks, GPU hours, floors, checkpoints."""
+"""The jobs of a plan with their arithmetic, and the gates that `prove.sh` runs, with what they may cost."""
 
 from __future__ import annotations
 
 from ...pages.shell import Block, Cell, Facts, Heading, Part, Table, Text, columns, figure, two_lines
 from ...plan.deployment import Plan
+from ...plan.gates import GatePlan, gate_plans
 from ...plan.jobs import JobPlan
 from ...plan.nccl_baselines import BaselinePlan
 from ...plan.published_hours import StepHours, hours_of
 
 
-def part(plan: Plan) -> Part | None:
+def jobs(plan: Plan) -> Part | None:
     """A table of all jobs, then each with what can be calculated."""
     if not plan.jobs:
         return None
@@ -39,17 +40,8 @@ def _details(job: JobPlan) -> list[Block]:
     blocks: list[Block] = []
     steps = [f"{step.title}: {_step(dict(step.options))}" for step in job.steps] if len(job.steps) > 1 else []
     if job.baselines:
-        head = columns(
-            "floor",
-            "nodes",
-            "message",
-            "figure",
-            "algorithm",
-            "expected#",
-            "warns below#",
-            "fails below#",
-            "formula, and source",
-        )
+        told = "nodes", "message", "figure", "algorithm", "expected#", "warns below#", "fails below#"
+        head = columns("floor", *told, "formula, and source")
         blocks.append(Table(head, [_baseline(each) for each in job.baselines]))
     elif job.baselines is not None:
         blocks.append(
@@ -119,3 +111,36 @@ def _checkpoint(job: JobPlan) -> list[tuple[str, str]]:
         told = f"{minutes:,.0f} minutes lose least, with a failure each {hours:,.0f} h (Young, Daly)"
         rows.append(("interval", told))
     return rows
+
+
+def proof(plan: Plan) -> Part | None:
+    """A table of each partition with its gates; of several VM sizes, one of each."""
+    if plan.slurm is None:
+        return None
+    places: dict[tuple[str, str], list[GatePlan]] = {}
+    for gate in gate_plans(plan.slurm, plan.jobs):
+        places.setdefault((gate.partition, gate.vm_size), []).append(gate)
+    blocks: list[Block] = []
+    for (partition, vm_size), gates in places.items():
+        blocks.append(Heading(f"{partition}, {vm_size.removeprefix('Standard_')}"))
+        head = columns("gate", "level", "job", "nodes at least#", "at most#", "GPU hours of a node#", "what")
+        blocks.append(Table(head, [_gate(gate) for gate in gates]))
+    intro = "prove.sh runs the gates of a level one after the other; standard includes quick, burn includes both."
+    return Part("gates", "Proof", tuple(blocks), intro) if blocks else None
+
+
+def _gate(gate: GatePlan) -> list[Cell]:
+    if gate.job is None:
+        nothing = figure("", None)
+        reason = f"not proven: {gate.reason}"
+        return [Cell(gate.name, "name"), Cell(gate.level), Cell(""), nothing, nothing, nothing, Cell(reason, "long")]
+    hours = gate.gpus_per_node * gate.minutes / 60
+    return [
+        Cell(gate.name, "name"),
+        Cell(gate.level),
+        Cell(gate.job, "short"),
+        figure(str(gate.min_nodes), gate.min_nodes),
+        figure(f"{gate.minutes} min", gate.minutes),
+        figure(f"{hours:g}" if hours else "", hours or None),
+        Cell(gate.what, "long"),
+    ]
