@@ -94,7 +94,7 @@ def test_a_first_cluster_reaches_nothing_that_runs() -> None:
     assert reach.reach(change, without, after) is None
 
 
-@pytest.mark.parametrize("key", sorted(key for key, each in Slurm.declared_keys.items() if each.change == "node restart"))
+@pytest.mark.parametrize("key", sorted(k for k, each in Slurm.declared_keys.items() if each.change == "node restart"))
 def test_every_key_of_the_cluster_that_nodes_keep_is_said_to_reach_new_nodes(key: str) -> None:
     plan = effective(plan_from(TWO))
     newer = effective(plan_from(TWO, "security: {encryption_at_host: true}"))
