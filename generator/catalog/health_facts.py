@@ -260,10 +260,6 @@ class RecoveryAction(Fact, frozen=True, kw_only=True):
     shown: tuple[str, ...] = ()
 
 
-class RecoveryWords(Row, frozen=True, kw_only=True):
-    pass
-
-
 class Sxids(Cited, frozen=True, kw_only=True):
     again_h: int
     always_fatal: tuple[int, ...]
@@ -295,7 +291,7 @@ class Xids(Fact, frozen=True, kw_only=True):
     generations: Generations
     recovery_actions: dict[str, RecoveryAction]
     recovery_actions_source: str
-    recovery_words: RecoveryWords
+    recovery_words: Row
     sxids: Sxids
     windows: Windows
     xids: dict[str, Xid]

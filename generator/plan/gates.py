@@ -5,9 +5,7 @@ from __future__ import annotations
 from ..recipes import Recipe, recipe
 from ..recipes.gates import Gate, gates
 from ..records import record
-from ..words.slurm_time import whole_minutes
 from .cluster import SlurmPlan
-from .job_steps import StepPlan
 from .jobs import JobPlan
 from .names import size_part
 from .nodes import NodeArrayPlan
@@ -99,25 +97,16 @@ def _gate_plan(gate: Gate, place: NodeArrayPlan, jobs: _Jobs, places: list[NodeA
         job=job.name if job else None,
         min_nodes=wanted.min_nodes if wanted else 1,
         gpus_per_node=place.hardware.gpu_count,
-        minutes=whole_minutes(str(dict(job.steps[-1].options)["time"])) if job else 0,
+        minutes=job.steps[-1].minutes if job else 0,
         finder=gate.finder,
         settings=settings,
         what=gate.what,
         reason=_missing(wanted, place) if wanted and lacks_job else obstacle,
         lacks_job=lacks_job,
-        setup=tuple(_setup_step(step, places) for step in job.steps[:-1]) if job else (),
-    )
-
-
-def _setup_step(step: StepPlan, places: list[NodeArrayPlan]) -> SetupStep:
-    options = dict(step.options)
-    where = options["partition"], options.get("constraint")
-    (array,) = (place for place in places if (place.partition, place.constraint) == where)
-    return SetupStep(
-        file=step.file,
-        minutes=whole_minutes(str(options["time"])),
-        nodes=int(options["nodes"]),
-        gpus_per_node=array.hardware.gpu_count,
+        setup=tuple(
+            SetupStep(step.file, step.minutes, step.nodes, step.place(places).hardware.gpu_count)
+            for step in (job.steps[:-1] if job else ())
+        ),
     )
 
 

@@ -50,20 +50,8 @@ _HEADER = """| VM size | check | floor | warns below | tries | how | environment
 
 def page() -> str:
     rows = "".join(row for name in catalog.vm_size_names() for row in _rows(catalog.vm_size(name)))
-    return (
-        _START
-        + _HEADER
-        + rows
-        + "\n"
-        + _UNPUBLISHED
-        + _unpublished()
-        + "\n"
-        + _ENVIRONMENTS
-        + _environments()
-        + "\n"
-        + _TOOLS
-        + _tools()
-    )
+    parts = (_START + _HEADER + rows, _UNPUBLISHED + _unpublished(), _ENVIRONMENTS + _environments(), _TOOLS + _tools())
+    return "\n".join(parts)
 
 
 def _unpublished() -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..recipes import Recipe, Step, models
 from ..records import record
+from ..words.slurm_time import whole_minutes
 from .job_settings import SETTINGS_OF_A_MODEL, Place, job_settings, whole
 from .nodes import NodeArrayPlan
 from .storage import FileSystems
@@ -59,6 +60,22 @@ class StepPlan:
     """Options of sbatch in the order in which the file has them; true is an option without a value."""
     settings: tuple[tuple[str, str], ...]
     """What the step has instead of the lines of `settings.env`, sorted."""
+
+    @property
+    def nodes(self) -> int:
+        return int(dict(self.options)["nodes"])
+
+    @property
+    def minutes(self) -> int:
+        """Return its time limit, rounded up."""
+        return whole_minutes(str(dict(self.options)["time"]))
+
+    def place(self, arrays: Iterable[NodeArrayPlan]) -> NodeArrayPlan:
+        """Return the partition that it runs on, with the one VM size that it asks for."""
+        options = dict(self.options)
+        wanted = options["partition"], options.get("constraint")
+        sizes = (each for array in arrays for each in array.of_each_size)
+        return next(each for each in sizes if (each.partition, each.constraint) == wanted)
 
 
 def step_plan(

@@ -13,6 +13,7 @@ from .. import catalog
 from ..catalog.nccl_facts import DerivedRule
 from ..catalog.sizes import NcclFigure, NcclTypical, VmSize
 from ..records import record
+from .sourced import titles
 
 _GIB = 1024**3
 _UNITS = {"K": 1024, "M": 1024**2, "G": _GIB}
@@ -120,7 +121,7 @@ def _published(figure: NcclFigure) -> BaselinePlan:
         warn=figure.warn,
         fail=figure.fail,
         formula=None,
-        source=_titles(figure.source),
+        source=titles(figure.source),
     )
 
 
@@ -130,9 +131,11 @@ def _derived(size: VmSize) -> Iterator[BaselinePlan]:
     nics, rate = size.infiniband_nics, size.infiniband_gbps_per_nic
     if size.gpu_count and nics and rate:
         fabric = "infiniband" if size.fabric_registration == "rack" else None
-        yield _of_line_rate(nics, rate, fabric)
+        rules, line = catalog.nccl().derived, f"{nics} x {rate} Gb/s / 8, the line rate of the ports"
+        yield _of_ports(rules.line_rate, nics * rate, line, fabric)
         if nics == size.gpu_count:
-            yield _of_one_port(rate, fabric)
+            # What leaves a GPU for another node goes through one port; NCCL names no algorithm for it.
+            yield _of_ports(rules.one_port, rate, f"{rate} Gb/s / 8, the line rate of one GPU's port", fabric)
 
 
 def _of_typical(typical: NcclTypical) -> BaselinePlan:
@@ -152,19 +155,8 @@ def _of_typical(typical: NcclTypical) -> BaselinePlan:
         warn=round(figures.share * typical.gb_per_s, 1),
         fail=None,
         formula=f"{figures.share} x {typical.gb_per_s} GB/s{where}",
-        source=_titles((*typical.source, *figures.source)),
+        source=titles((*typical.source, *figures.source)),
     )
-
-
-def _of_line_rate(nics: int, gbps: int, fabric: str | None) -> BaselinePlan:
-    return _of_ports(
-        catalog.nccl().derived.line_rate, nics * gbps, f"{nics} x {gbps} Gb/s / 8, the line rate of the ports", fabric
-    )
-
-
-def _of_one_port(gbps: int, fabric: str | None) -> BaselinePlan:
-    """What leaves a GPU for another node goes through one port; NCCL names no algorithm for it."""
-    return _of_ports(catalog.nccl().derived.one_port, gbps, f"{gbps} Gb/s / 8, the line rate of one GPU's port", fabric)
 
 
 def _of_ports(figures: DerivedRule, gbps: int, formula: str, fabric: str | None) -> BaselinePlan:
@@ -183,13 +175,8 @@ def _of_ports(figures: DerivedRule, gbps: int, formula: str, fabric: str | None)
         warn=round(figures.share * gbps / 8, 1),
         fail=None,
         formula=f"{figures.share} x {formula}",
-        source=_titles(figures.source),
+        source=titles(figures.source),
     )
-
-
-def _titles(keys: tuple[str, ...] | list[str]) -> str:
-    rows = (catalog.sources()[key] for key in dict.fromkeys(keys))
-    return "; ".join(f"{row.title} ({row.url})" if row.url else row.title for row in rows)
 
 
 def _preference(row: BaselinePlan) -> tuple[bool, bool, int]:

@@ -6,7 +6,7 @@ Without either, nodes are compared with each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ..catalog.sizes import VmSize
 from ..records import record
 from .health_checks import nvlinks
 from .measured_checks import figures_of
+from .sourced import titles
 
 _COLUMNS = ("check", "tool", "expected", "warn", "fail", "unit", "kind", "formula", "source")
 _UNITS = {"gemm": "TFLOPS", "hbm": "GB/s", "nvme": "MB/s"}
@@ -87,11 +88,6 @@ def _typical(size: VmSize) -> Iterator[tuple[str, ...]]:
         figures = (_text(value), _text(round(share * value, 1)), "-")
         formula = f"{share} x {value} {unit}, measured once"
         yield (check, tools[kind], *figures, unit, "derived", formula, titles(row.source if row else ()))
-
-
-def titles(keys: Iterable[str]) -> str:
-    rows = (catalog.sources()[key] for key in keys)
-    return "; ".join(f"{row.title} ({row.url})" if row.url else row.title for row in rows)
 
 
 def _text(value: float | None) -> str:

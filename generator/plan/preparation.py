@@ -65,12 +65,9 @@ def _steps(job: JobPlan, arrays: tuple[NodeArrayPlan, ...]) -> Iterator[StepOnGp
     # Data is downloaded by the step that writes its first stage.
     first = next((step.script for step in wanted.steps if step.stage), None) if wanted else None
     for step in job.steps:
-        options = dict(step.options)
-        places = (each for array in arrays if array.partition == options["partition"] for each in array.of_each_size)
-        place = next((each for each in places if each.constraint == options.get("constraint")), None)
-        if step.script in without and place is not None and place.hardware.gpu_count:
-            nodes, hours = int(options["nodes"]), hours_of(str(options["time"]))
-            yield StepOnGpus(step.title, step.script == first, nodes, place.hardware.gpu_count, hours)
+        gpus = step.place(arrays).hardware.gpu_count
+        if step.script in without and gpus:
+            yield StepOnGpus(step.title, step.script == first, step.nodes, gpus, step.minutes / 60)
 
 
 def _download_hours(settings: dict[str, str]) -> float | None:
@@ -80,10 +77,3 @@ def _download_hours(settings: dict[str, str]) -> float | None:
         return None
     pace = whole(settings.get("DOWNLOADS_PER_5_MINUTES")) or allowed_requests()
     return math.ceil(files / pace) * int(catalog.training().downloads.window_s) / 3600
-
-
-def hours_of(limit: str) -> float:
-    """Of a time limit as Slurm writes it, `days-hours:minutes:seconds`."""
-    days, _, clock = limit.rpartition("-")
-    hours, minutes, seconds = (int(part) for part in clock.split(":"))
-    return int(days or 0) * 24 + hours + minutes / 60 + seconds / 3600

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 
 from ..records import record
-from ..words.slurm_time import whole_minutes
 from .deployment import Plan
 from .jobs import JobPlan
 from .nodes import NodeArrayPlan
@@ -44,16 +43,8 @@ class StepHours:
 def hours_of(plan: Plan, job: JobPlan) -> tuple[StepHours, ...]:
     """The steps of a job of this plan, in order; the last one is the job itself."""
     assert plan.slurm is not None, "a plan with jobs has a cluster"
-    places = {
-        (each.partition, each.constraint): each for array in plan.slurm.node_arrays for each in array.of_each_size
-    }
-    steps = []
-    for step in job.steps:
-        options = dict(step.options)
-        array = places[str(options["partition"]), options.get("constraint") or None]  # type: ignore[index]
-        hours = whole_minutes(str(options["time"])) / 60
-        steps.append(StepHours(step.title, array, int(options["nodes"]), hours))
-    return tuple(steps)
+    arrays = plan.slurm.node_arrays
+    return tuple(StepHours(step.title, step.place(arrays), step.nodes, step.minutes / 60) for step in job.steps)
 
 
 @record

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
+from .. import catalog
 from ..catalog.sizes import Figures
 from ..records import record
 
@@ -31,3 +33,9 @@ def check_line(check: str, source: object, /, **arguments: object) -> Sourced:
 def figures_line(check: str, figures: Figures, *keys: str, **more: object) -> Sourced:
     """The line of a check whose arguments are keys of the catalogue's figures; null where these are not published."""
     return check_line(check, figures.get("source"), **more, **{key: figures.get(key) for key in keys})
+
+
+def titles(keys: Iterable[str]) -> str:
+    """Return titles and addresses of sources by their keys, each once."""
+    rows = (catalog.sources()[key] for key in dict.fromkeys(keys))
+    return "; ".join(f"{row.title} ({row.url})" if row.url else row.title for row in rows)

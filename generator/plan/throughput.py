@@ -12,7 +12,8 @@ from .. import catalog
 from ..catalog.sizes import VmSize
 from ..catalog.training_facts import Published, Shares
 from ..recipes.models import Model
-from .node_benchmarks import TablePlan, titles
+from .node_benchmarks import TablePlan
+from .sourced import titles
 
 _COLUMNS = ("metric", "gpus", "published", "warn", "fail", "source", "model")
 _METRICS = ("mfu", "model_tflops", "tokens_per_gpu", "words_per_s")

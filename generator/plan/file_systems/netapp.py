@@ -192,7 +192,7 @@ class NetAppVolume(FileSystem):
         zones = sorted({mount.zone for mount in mounts if mount.zone})
         if zones:
             texts.append(
-                f"NetApp Files must have capacity left in zone {' and '.join(zones)}. If Azure refuses a volume for "
-                "want of capacity, take `zone` out of the definition, and Azure chooses one."
+                f"NetApp Files must have capacity left in zone {' and '.join(zones)}. If Azure refuses a volume "
+                "because it lacks capacity, remove `zone` from the definition, and Azure chooses one."
             )
         return tuple(texts)

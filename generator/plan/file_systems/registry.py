@@ -105,16 +105,12 @@ def by_kind(mounts: Iterable[FileSystem]) -> tuple[tuple[type[FileSystem], tuple
 
 def modules(mounts: Iterable[FileSystem]) -> tuple[BicepModule, ...]:
     """The modules that create file systems, in an order in which each is declared before it is used."""
-    return tuple(module for kind, same in by_kind(mounts) for module in (*_shared(kind, same), *_own(kind, same)))
-
-
-def _shared(kind: type[FileSystem], same: tuple[FileSystem, ...]) -> tuple[BicepModule, ...]:
-    return kind.shared_modules(same)
+    return tuple(module for kind, same in by_kind(mounts) for module in (*kind.shared_modules(same), *_own(kind, same)))
 
 
 def _own(kind: type[FileSystem], same: tuple[FileSystem, ...]) -> Iterator[BicepModule]:
     # The others name what they share by its name, not by an output: `what-if` could not tell what they create.
-    shared = tuple(module.symbol for module in _shared(kind, same))
+    shared = tuple(module.symbol for module in kind.shared_modules(same))
     before: tuple[str, ...] = ()
     for index, each in enumerate(same):
         module = each.module(index)
