@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from azure.core.credentials import AccessToken
-from azure.core.exceptions import (
-    HttpResponseError,
-)
+from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import ContainerClient
 
 from tests.locker.azurite import ACCOUNT, KEY, Container
@@ -33,15 +31,6 @@ def through(proxy: Proxy, container: Container, credential: Any = None, **option
     """Microsoft's client, which goes through the proxy and tries everything once."""
     options = {"retry_total": 0, "read_timeout": 5} | options
     return ContainerClient(proxy.url, container.name, credential=credential or SHARED_KEY, **options)
-
-
-def over_tls(container: Container, credential: Any) -> ContainerClient:
-    certificate = container.server.certificate
-    assert certificate
-    return ContainerClient(
-        container.server.url, container.name, credential=credential, connection_verify=str(certificate.certificate),
-        retry_total=0,
-    )  # fmt: skip
 
 
 def code_of(error: pytest.ExceptionInfo[HttpResponseError]) -> str:

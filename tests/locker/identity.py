@@ -26,11 +26,11 @@ _HEADER = "the-header-of-this-test"
 Behaviour = Literal["gives", "refuses", "hangs"]
 
 
-def token(audience: str = AUDIENCE, *, issuer: str = ISSUER, lifetime_s: float = LIFETIME_S) -> str:
+def token(audience: str = AUDIENCE) -> str:
     """A token that `azurite --oauth basic` takes: it looks at issuer, audience and times, not at the signature."""
     now = int(time.time())
     claims = {
-        "aud": audience, "iss": issuer, "iat": now - 60, "nbf": now - 60, "exp": int(now + lifetime_s),
+        "aud": audience, "iss": ISSUER, "iat": now - 60, "nbf": now - 60, "exp": now + LIFETIME_S,
         "oid": "44444444-4444-4444-4444-444444444444", "tid": TENANT, "ver": "1.0",
     }  # fmt: skip
     return ".".join((_part({"alg": "RS256", "typ": "JWT"}), _part(claims), "c2ln"))

@@ -172,8 +172,6 @@ class Proxy:
         if isinstance(fault, Cut) and fault.where == "before":
             request.end()
             return _cut(client, fault)
-        if request.headers.get("expect", "").lower() == "100-continue":
-            client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         pieces = _counting(body_of(reader, request.headers), request)
         if isinstance(fault, Answer):
             for _ in pieces:
