@@ -84,7 +84,7 @@ def _read(text: str) -> Compiled:
         template, parameters = json.loads(both["templateJson"]), json.loads(both["parametersJson"])["parameters"]
         return Compiled(dict(template.items()), dict(parameters.items()))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ProgramMissing("bicep does not print a template and its parameters", "az bicep upgrade") from None
+        raise ProgramMissing("bicep printed no template and parameters", "az bicep upgrade") from None
 
 
 def with_secrets(compiled_: Compiled, plan: Plan, values: Mapping[str, str]) -> dict[str, Any]:

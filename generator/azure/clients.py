@@ -132,7 +132,7 @@ class Clients:
 
         leads = {"azure-asyncoperation", "location"} & {each.casefold() for each in answer.http_response.headers}
         if answer.http_response.status_code == 202 and not leads:
-            raise NotAsked("Azure has begun something and does not say where to look")
+            raise NotAsked("Azure started an operation and does not say where to follow it")
         return outcome(lambda: LROPoller(self._sender, answer, _result_of, ARMPolling(POLL_S)))
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ def finished(begun: Begun, limit_s: float) -> Mapping[str, Any]:
     """What it gave. Raises Refused when it has failed, NotAsked when it takes longer than the limit."""
     outcome(lambda: begun.wait(limit_s))
     if not begun.done():
-        raise NotAsked(f"Azure has not finished within {limit_s:.0f} s; it goes on working")
+        raise NotAsked(f"Azure has not finished within {limit_s:.0f} s; it continues in Azure")
     return outcome(begun.result) or {}
 
 
@@ -173,7 +173,7 @@ def outcome(of: Callable[[], _Result]) -> _Result:
     except HttpResponseError as error:
         if isinstance(error.inner_exception, OperationFailed) and error.response is not None:
             raise Refused(error.response.status_code or 200, body_of(error.response)) from None
-        raise NotAsked("Azure's answer about what it has begun has another form than is documented") from None
+        raise NotAsked("Azure's answer about the operation does not have the documented form") from None
 
 
 def _result_of(answer: PipelineResponse[HttpRequest, HttpResponse]) -> Mapping[str, Any]:

@@ -126,8 +126,8 @@ def begin(plan: Plan, writer: Writer, template: Mapping[str, Any], parameters: M
     except NotAsked as lost:
         found = look(plan, writer)
         if found is None or (before is not None and found.correlation == before.correlation):
-            reason = f"{lost.reason}; Azure has not begun the deployment"
-            raise NotAsked(reason, lost.hint or "type the same command again") from None
+            reason = f"{lost.reason}; Azure has not started the deployment"
+            raise NotAsked(reason, lost.hint or "run the same command again") from None
 
 
 def watch(
@@ -154,7 +154,7 @@ def watch(
                 return seen, parts
         except NotAsked as reason:
             if lost_s >= LOST_S:
-                hint = "Azure goes on; the same command attaches again"
+                hint = "Azure continues; run the same command to reattach"
                 raise NotAsked(reason.reason, f"{reason.hint}. {hint}" if reason.hint else hint) from None
             lost_s += PAUSE_S
             show.lost(reason.reason)

@@ -11,8 +11,8 @@ from .deployment import Seen
 from .what_if import Row, WhatIf
 from .what_if_text import short
 
-_GONE = "in Azure, and not in the definition any more (operations.md says how to delete it):"
-_NOT_PREDICTED = "in Azure, and not in the definition any more, unless it is of what is named below as not known:"
+_GONE = "in Azure, but no longer in the definition (operations.md says how to delete it):"
+_NOT_PREDICTED = "in Azure, but no longer in the definition, unless it is of what is named below as not known:"
 
 
 @record

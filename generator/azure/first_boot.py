@@ -66,7 +66,7 @@ def console_log(plan: Plan, reader: Reader) -> str:
     answer = reader.get_secret(SERIAL_LOG(group=plan.resource_group, name=plan.server.vm_name))
     address = answer.get("serialConsoleLogBlobUri")
     if not isinstance(address, str) or urlsplit(address).scheme != "https":
-        raise NotAsked("Azure gives no address of the server's serial log")
+        raise NotAsked("Azure returned no address for the server's serial log")
     try:
         return download(address, _MOST_BYTES, _LIMITS).decode("utf-8", "replace")
     except DownloadFailed as failed:

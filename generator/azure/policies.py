@@ -73,9 +73,9 @@ class Answers(HTTPPolicy[HttpRequest, HttpResponse]):
         try:
             body = response.json() if response.content.strip() else {}
         except (ValueError, RecursionError):
-            raise NotAsked(f"what answered for {self._host} is not Azure: HTTP {status} without JSON") from None
+            raise NotAsked(f"{self._host} answered HTTP {status} without JSON, so it is not Azure") from None
         if 300 <= status < 400:
-            raise NotAsked(f"what answered for {self._host} is not Azure: it leads elsewhere (HTTP {status})")
+            raise NotAsked(f"{self._host} redirects (HTTP {status}), so it is not Azure")
         if status >= 400:
             raise Refused(status, body)
 

@@ -83,7 +83,7 @@ def _run(check: Check, plan: Plan, reader: Reader, local: Local) -> tuple[Findin
     except Refused as refused:
         return (check.not_known(f"Azure refused to answer: {refused}"),)
     except ODD as error:
-        return (check.not_known(f"Azure's answer has another form than is documented ({type(error).__name__})"),)
+        return (check.not_known(f"Azure's answer does not have the documented form ({type(error).__name__})"),)
 
 
 def _outcome(found: Sequence[Finding] | None) -> Outcome:
@@ -136,7 +136,7 @@ def fix(wanted: Sequence[Remedy], writer: Writer, show: Show) -> tuple[Fixed, ..
         except Refused as refused:
             done = Fixed(remedy.text, f"Azure refuses: {refused}")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            done = Fixed(remedy.text, f"Azure's answer has another form than is documented ({type(error).__name__})")
+            done = Fixed(remedy.text, f"Azure's answer does not have the documented form ({type(error).__name__})")
         show(done)
         return done
 

@@ -40,8 +40,8 @@ def run(writer: Writer, machine: str, command: str, given: bytes, limit_s: float
         raise NotAsked(
             "the answer is longer than the 4,096 bytes that Azure's run command passes on, or was lost"
             if said.rstrip().rpartition("\n")[2].startswith("cycleforge-status=")
-            else "Azure's run command gives no whole answer",
-            "open a network path to the server (README.md, Connect), and type the same command again",
+            else "Azure's run command returned only part of the answer",
+            "open a network path to the server (README.md, Connect), and run the same command again",
         )
     return int(found[3]), _unpacked(found[1]), _unpacked(found[2])
 
@@ -50,7 +50,7 @@ def printed(answer: Mapping[str, Any]) -> str:
     """The standard output in the answer of a run command, at most its last 4,096 bytes."""
     value = answer.get("value")
     if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
-        raise NotAsked("Azure's run command gives no output")
+        raise NotAsked("Azure's run command returned no output")
     message = str(value[0].get("message", ""))
     return message.partition(_OUT)[2].partition(_ERR)[0].strip("\n")
 

@@ -115,7 +115,7 @@ def subscription_of(flag: str | None, definition: str | None, environment: Mappi
     """The subscription that is meant: the flag, the definition, AZURE_SUBSCRIPTION_ID, what `az account set` chose."""
     if flag and definition and flag.casefold() != definition.casefold():
         raise CannotRead(
-            f"--subscription {flag} is not that of the definition, {definition}", "leave the flag out, or change one"
+            f"--subscription {flag} differs from the definition's, {definition}", "omit the flag, or change one of them"
         )
     found = flag or definition or environment.get("AZURE_SUBSCRIPTION_ID", "").strip() or _chosen(environment)
     if not found:
@@ -200,9 +200,9 @@ def unmet(claims: str, tenant: str | None) -> NotAsked:
     line = f"az login {f'--tenant {quote(tenant)} ' if tenant else ''}--claims-challenge {quote(asked)}"
     hint = f"{line} (Azure CLI 2.76 or later), then run the command again"
     if not _wants_context(claims):
-        return NotAsked("Azure does not take this login any more", hint)
+        return NotAsked("Azure no longer accepts this login", hint)
     return NotAsked(
-        "Azure wants a login with multi-factor authentication (MFA) for this, and this login has none",
+        "Azure requires multi-factor authentication (MFA) for this, and this login has none",
         f"{hint}; a service principal or a managed identity needs no MFA",
     )
 

@@ -74,7 +74,7 @@ def _change(value: Value) -> str:
     if value.kind == "create":
         return f"{value.path}: {short(value.after)} (new)"
     if value.kind == "delete":
-        return f"{value.path}: {short(value.before)} (not sent any more)"
+        return f"{value.path}: {short(value.before)} (no longer sent)"
     return f"{value.path}: {short(value.before)} → {short(value.after)}"
 
 

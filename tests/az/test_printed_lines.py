@@ -107,7 +107,7 @@ def test_what_the_lines_deploy_the_lines_delete(user: User, name: str) -> None:
         user.arm.state.resources.pop(node, None)  # The cluster ends while its line runs.
     assert json.loads(last.out) == []
     assert set(user.arm.state.resources) == before
-    assert "nothing of it is there" in user.cycleforge("delete", given, "--yes", given.removesuffix(".yaml"))
+    assert "nothing of it exists" in user.cycleforge("delete", given, "--yes", given.removesuffix(".yaml"))
 
 
 def test_a_stack_is_made_looked_at_and_deleted_by_the_lines_of_its_page(user: User) -> None:

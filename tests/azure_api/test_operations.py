@@ -75,14 +75,14 @@ def test_a_failure_says_why(small: Small, writer: Writer, text: str, header: str
 def test_a_limit_ends_the_wait_and_does_not_say_that_it_failed(small: Small, writer: Writer) -> None:
     small.put("/x", {}, 202, azure_asyncoperation=f"{small.url}/status")
     small.put("/status", {"status": "Running"})
-    with pytest.raises(NotAsked, match="it goes on working"):
+    with pytest.raises(NotAsked, match="it continues in Azure"):
         do(writer, limit_s=0.2)
     small.replies.clear()  # so that nothing looks at it any more
 
 
 def test_what_cannot_be_followed_or_leads_elsewhere_is_not_taken_for_done(small: Small, writer: Writer) -> None:
     small.put("/x", {}, 202)
-    with pytest.raises(NotAsked, match="where to look"):
+    with pytest.raises(NotAsked, match="where to follow it"):
         do(writer)
     for header in ("azure-asyncoperation", "location"):
         small.replies.clear()

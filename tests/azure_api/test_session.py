@@ -32,7 +32,7 @@ def test_no_subscription_two_or_none_that_is_one(tmp_path: Path) -> None:
         (tmp_path / "azureProfile.json").write_text(content)
         with pytest.raises(CannotRead, match="no subscription is chosen"):
             subscription_of(None, None, az)
-    with pytest.raises(CannotRead, match="is not that of the definition"):
+    with pytest.raises(CannotRead, match="differs from the definition's"):
         subscription_of(A, B, az)
     with pytest.raises(CannotRead, match="not the id"):
         subscription_of("my subscription", None, az)

@@ -171,7 +171,7 @@ slurm: {partitions: [{name: htc, vm_size: Standard_New_v9, max_nodes: 1}]}
 """
     plan = plan_from(unknown)
     ((_, reason),) = quota.uncounted(plan, vm_sizes.offered([size("Other")], ()))
-    assert "of which family Standard_New_v9 is" in reason
+    assert "the quota family of Standard_New_v9 is unknown" in reason
     assert list(quota.uncounted(plan, vm_sizes.offered([size("Standard_New_v9")], ("Standard_New_v9",)))) == []
 
 

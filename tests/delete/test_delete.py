@@ -35,7 +35,7 @@ def test_everything_goes_and_nothing_is_left(place: Place) -> None:
 def test_when_nothing_is_there_nothing_is_changed(place: Place) -> None:
     code, out, _ = place(*YES)
     assert code == 0
-    assert "nothing of it is there" in out
+    assert "nothing of it exists" in out
     assert place.arm.changes == place.arm.posts == []
 
 
@@ -83,7 +83,7 @@ def test_what_others_made_goes_only_with_more_than_yes(place: Place) -> None:
     place.state.put(disk, location="eastus")
     code, out, err = place(*YES)
     assert (code, "--others-too" in err) == (1, True)
-    assert "although this deployment did not make it:\n  Microsoft.Compute/disks precious" in out
+    assert "although this deployment did not create it:\n  Microsoft.Compute/disks precious" in out
     assert place.arm.changes == []
     assert place(*YES, "--others-too")[0] == 0
     assert place.left("gpt3-h100") == []
@@ -126,7 +126,7 @@ def test_data_stays_with_what_leads_to_it(place: Place) -> None:
     assert "  Microsoft.Compute/disks gpt3-h100-server_disk2" in stays
     assert not any("_OsDisk_" in line for line in stays), "it goes with its machine"
     (interface,) = (line for line in stays if "gpt3-h100-locker-endpoint.nic." in line)
-    assert "did not make" not in interface
+    assert "did not create" not in interface
     kinds = {each["type"].rpartition("/")[2] for each in place.state.resources.values() if "location" in each}
     assert {"amlFilesystems", "volumes", "storageAccounts", "flexibleServers", "virtualNetworks", "privateEndpoints",
             "privateDnsZones", "virtualNetworkLinks", "natGateways", "disks"} <= kinds  # fmt: skip
@@ -207,7 +207,7 @@ def test_roles_and_connections_of_what_only_has_the_name_stay(place: Place) -> N
     for each in place.state.resources.values():
         each.pop("tags", None)
     code, out, _ = place(*YES)
-    assert (code, "it is of another deployment, or an old one" in out) == (1, True)
+    assert (code, "it belongs to another deployment or an old one" in out) == (1, True)
     assert place.arm.changes == []
 
 
@@ -238,6 +238,6 @@ def test_a_group_that_is_deleted_already_is_waited_for(place: Place) -> None:
     place.arm.requests.clear()
     code, _, err = place(*YES)
     assert code == 0, err
-    assert "deleting the resource group already" in err
+    assert "already deleting the resource group" in err
     assert f"DELETE {group}" not in place.arm.changes
     assert place.said == []

@@ -38,7 +38,7 @@ def test_the_server_is_stopped_before_azure_deletes_the_machines(place: Place, s
     place.state.shell = lambda *_: (said, "")
     code, out, err = place(*YES)
     assert (code, expected in err) == (0, True), err
-    shown = "the server is\n      stopped, so that it starts no machine any more, and Azure deletes them"
+    shown = "the server is\n      stopped, so that it starts no more machines, and Azure deletes them"
     assert shown in out
     assert "\n    Microsoft.Compute/virtualMachines node-2\n" in out
     assert "stopped the CycleCloud server minimal-server, which `az vm start" in err
@@ -53,7 +53,7 @@ def test_machines_that_cyclecloud_keeps_are_deleted_by_azure(place: Place) -> No
     place.state.shell = lambda *_: ("cycleforge-exit=0\n", "")
     place.patch.setattr("generator.azure.deletion.nodes._NODES_S", 0)
     code, _, err = place(*YES)
-    assert (code, "these machines are still there: node-1" in err) == (0, True)
+    assert (code, "these machines still exist: node-1" in err) == (0, True)
     assert place.left("minimal") == []
 
 
@@ -93,7 +93,7 @@ def test_a_disk_that_was_attached_by_hand_is_shown_before_it_goes(place: Place) 
     assert (code, "more to delete than was shown" in err, precious in err) == (4, True, True)
     assert precious.lower() in place.state.resources
     code, out, _ = place(*YES)
-    assert (code, "although this deployment did not make it:\n  Microsoft.Compute/disks precious" in out) == (1, True)
+    assert (code, "although this deployment did not create it:\n  Microsoft.Compute/disks precious" in out) == (1, True)
     assert place(*YES, "--others-too")[0] == 0
     assert place.left("minimal") == []
 
@@ -129,7 +129,7 @@ def test_where_the_server_is_gone_azure_deletes_the_machines(place: Place) -> No
     group = without_tag(place)
     remove(place.state, f"{group}/providers/Microsoft.Compute/virtualMachines/minimal-server")
     code, out, err = place(*YES)
-    assert (code, "since the CycleCloud server is not there" in out) == (0, True), err
+    assert (code, "since the CycleCloud server does not exist" in out) == (0, True), err
     assert place.said == []
     assert place.left("minimal") == [group]
 

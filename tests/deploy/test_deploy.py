@@ -194,7 +194,7 @@ def test_a_lost_answer_does_not_deploy_twice(deployable: Place, after_effect: bo
 def test_nothing_is_begun_when_azure_never_hears_of_it(deployable: Place) -> None:
     deployable.arm.lose("PUT", f"*{RECORD}", after_effect=False, times=99)
     code, _, err = deployable(*DEPLOY)
-    assert (code, "Azure has not begun the deployment" in err) == (4, True)
+    assert (code, "Azure has not started the deployment" in err) == (4, True)
     deployable.arm.faults.due.clear()
     assert deployable(*DEPLOY)[0] == 0
 
@@ -219,7 +219,7 @@ def test_a_connection_that_stays_lost_is_said(deployable: Place) -> None:
     deployable.arm.state.pace = 1
     deployable.arm.lose("GET", f"*{RECORD}/operations", after_effect=False, times=99)
     code, _, err = deployable(*DEPLOY)
-    assert (code, "the same command attaches again" in err) == (4, True)
+    assert (code, "run the same command to reattach" in err) == (4, True)
     deployable.arm.faults.due.clear()
     assert deployable(*DEPLOY)[0] == 0
     assert len(puts(deployable)) == 1

@@ -32,7 +32,7 @@ def test_what_somebody_changed_is_shown(deployable: Place) -> None:
     assert "was deployed" in out
     assert "with this folder" in out
     assert "properties.hardwareProfile.vmSize: Standard_D64as_v5 → Standard_D4as_v5" in out
-    assert "not in the definition any more" in out
+    assert "no longer in the definition" in out
     assert "old-bastion" in out
     assert "theirs" not in out
     answer = data_of(deployable(*DIFF, "--json")[1])

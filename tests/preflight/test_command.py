@@ -103,7 +103,7 @@ def test_an_odd_answer_is_not_known(run: Run) -> None:
     run.arm.fail("GET", "/subscriptions/*", RefusedError(200, "Odd", "of no known form"), times=1000)
     result = run.json()
     messages = {row["rule"]: row["message"] for row in result["not_known"]}
-    assert "another form than is documented (KeyError)" in messages["E4002"]
+    assert "does not have the documented form (KeyError)" in messages["E4002"]
     assert "is no list" in messages["E4005"]
 
 

@@ -64,7 +64,7 @@ def test_items_of_a_list_have_their_place() -> None:
         ("properties.subnets[1].properties.networkSecurityGroup.id", "delete"),
         ("properties.subnets[2]", "delete"),
     ]
-    assert "      properties.subnets[2]: lustre (not sent any more)\n" in text(found)
+    assert "      properties.subnets[2]: lustre (no longer sent)\n" in text(found)
 
 
 @pytest.mark.parametrize(("row", "path"), [(row, path) for row in catalog.what_if().noise.rows for path in row.paths])
@@ -102,7 +102,7 @@ def test_a_disk_that_is_taken_out_is_never_cut_off() -> None:
     many = [delta("Modify", f"tags.t{number}", "a", "b") for number in range(40)]
     disk = delta("Array", "properties.storageProfile.dataDisks", None, None, delta("Delete", "0", {"name": "data"}))
     shown = text(answer(change("Modify", "Microsoft.Compute/virtualMachines/s", *many, disk)))
-    assert "properties.storageProfile.dataDisks[0]: data (not sent any more)" in shown
+    assert "properties.storageProfile.dataDisks[0]: data (no longer sent)" in shown
     assert "… and 28 more" in shown
 
 
@@ -137,7 +137,7 @@ def test_no_secret_is_shown_nor_compared() -> None:
     )
     found = answer(change("Modify", "Microsoft.Compute/virtualMachines/s", *changed))
     assert "s3cret" not in text(found) + str(as_json(found)) + repr(found)
-    assert "properties.secret: (not shown) (not sent any more)" in text(found)
+    assert "properties.secret: (not shown) (no longer sent)" in text(found)
     assert "not compared:\n  s, properties.osProfile.adminPassword: a secret, which Azure never shows\n" in text(found)
     assert [value.path for value in found.rows[0].values] == [
         "properties.osProfile", "properties.settings", "properties.secret",

@@ -43,7 +43,7 @@ def _validated(plan: Plan, reader: Reader, local: Local) -> Mapping[str, Any]:
     if answer.get("error"):
         raise Refused(400, answer)
     if "properties" not in answer:
-        raise NotAsked("Azure's answer to the validation says nothing of the deployment")
+        raise NotAsked("Azure's answer to the validation does not mention the deployment")
     return answer
 
 

@@ -203,7 +203,7 @@ class ImageMissing(_OfImages):
 
     def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
         if not own.can_be_asked:
-            yield self.not_known(f"{wanted.image} ({wanted.title}) is of another tenant's gallery", path=wanted.path)
+            yield self.not_known(f"{wanted.image} ({wanted.title}) is in a gallery of another tenant", path=wanted.path)
             return
         body = _own_body(reader, own)
         if body is None:

@@ -139,5 +139,5 @@ class ForeignGroup(Check):
             hint = f"say so: resource_group: {{existing: {plan.resource_group}}}, or choose another name"
             yield self.finding(self.path, text, hint)
         elif not same(tag, plan.name):
-            text = f"the resource group {shown} is of the deployment {quoted(str(tag))}"
+            text = f"the resource group {shown} belongs to the deployment {quoted(str(tag))}"
             yield self.finding(self.path, text, "choose another resource group")

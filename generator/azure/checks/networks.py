@@ -256,7 +256,7 @@ class NoBastion(Check):
         if not ours:
             text = (
                 f"access is bastion, but the existing network {vnet.name} has no Azure Bastion, and this "
-                "deployment creates none there: nothing leads to the server"
+                "deployment creates none there: so no path leads to the server"
             )
             hint = f"let its owner create one of the SKU Standard with native client support; {_OTHER_WAY}"
             yield self.finding(self.path, text, hint)

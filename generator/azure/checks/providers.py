@@ -31,7 +31,7 @@ def register(namespace: str, writer: Writer) -> None:
         if state.casefold() == _REGISTERED:
             return
         if time.monotonic() + LOOK_AFTER_S > end:
-            raise NotAsked(f"{namespace} is {state} after {_LIMIT_S // 60} minutes; Azure goes on with it")
+            raise NotAsked(f"{namespace} is {state} after {_LIMIT_S // 60} minutes; Azure continues")
         time.sleep(LOOK_AFTER_S)
 
 

@@ -194,9 +194,9 @@ def uncounted(plan: Plan, sizes: Offered) -> Iterator[tuple[KeyPath, str]]:
     """VMs of which neither Azure nor the plan says enough to count them."""
     for each in plan.fleet:
         if not _vcpus_of(each, sizes):
-            yield each.path, f"nobody says how many vCPUs {each.vm_size} has, so {each.label} is not counted"
+            yield each.path, f"the vCPU count of {each.vm_size} is unknown, so {each.label} is not counted"
         elif not each.spot and not _family_of(each, sizes):
-            yield each.path, f"nobody says of which family {each.vm_size} is, so {each.label} is not counted"
+            yield each.path, f"the quota family of {each.vm_size} is unknown, so {each.label} is not counted"
 
 
 class _OfQuota(Check):

@@ -77,11 +77,11 @@ class SubscriptionWarned(Check):
 
 class OtherTenant(Check):
     id = "E4004"
-    summary = "The login is of another tenant than the subscription."
+    summary = "The login belongs to a different tenant than the subscription."
     why = "Azure refuses the tokens of another tenant, also for what the deployment creates."
     fix = "`az login --tenant TENANT` with the tenant of the subscription."
     source = "https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference"
-    question = "whether the login is of the subscription's tenant"
+    question = "whether the login belongs to the subscription's tenant"
     path = _AT
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
@@ -92,7 +92,9 @@ class OtherTenant(Check):
         except Refused as refused:
             if refused.code != _OTHER_TENANT:
                 raise
-            text = f"the login of {who.name if who else 'this token'} is of another tenant than the subscription"
+            text = (
+                f"the login of {who.name if who else 'this token'} belongs to a different tenant than the subscription"
+            )
             hint = "az login --tenant TENANT; az account list --query '[].[id, tenantId]' --output tsv shows it"
             yield self.finding(_AT, text, hint)
             return

@@ -73,7 +73,7 @@ class Deleting:
         self._look()
         new = [each for each in _ids(self._decision) if each.casefold() not in self._shown]
         if new:
-            raise Stopped(f"meanwhile there is more to delete than was shown: {', '.join(new)}", "look at it again")
+            raise Stopped(f"there is now more to delete than was shown: {', '.join(new)}", "look at it again")
         if self._decision.obstacles:
             raise Stopped(self._decision.obstacles[0].text, self._decision.obstacles[0].hint)
 
@@ -111,7 +111,7 @@ class Deleting:
 
     def _delete_group(self, each: Going) -> None:
         if self._is_going:
-            self._say("Azure is deleting the resource group already; waiting for it")
+            self._say("Azure is already deleting the resource group; waiting for it")
         else:
             self._say(f"deleting the {each.text}; Azure takes minutes for it")
             self._do(each, self._group_is_going)
@@ -122,7 +122,7 @@ class Deleting:
             self._pause()
         if self._group_state() is not None:
             raise Stopped(
-                f"the resource group {self.plan.resource_group} is still there, and Azure does not delete it any more",
+                f"the resource group {self.plan.resource_group} still exists, and Azure has stopped deleting it",
                 f"az monitor activity-log list --resource-group {self.plan.resource_group} says why",
             )
         self._say(f"deleted: {each.text}")
@@ -168,10 +168,10 @@ def _passes(refused: Refused) -> bool:
 def _hint(refused: Refused) -> str:
     """What to do about a refusal; the codes are those of
     https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors"""
-    again = "then type the same command again"
+    again = "then run the same command again"
     policy = next((each.policy for each in refused.causes if each.policy), "a policy")
     return {
-        "scopelocked": f"a lock was set meanwhile: an owner removes it (az lock list); {again}",
+        "scopelocked": f"a lock was set in the meantime: an owner removes it (az lock list); {again}",
         _POLICY: f"{policy} forbids it: ask who assigned it for an exemption; {again}",
         "authorizationfailed": f"someone with this right has to do it, or give it to you; {again}",
-    }.get(refused.code.casefold(), "type the same command again; it goes on where it stopped")
+    }.get(refused.code.casefold(), "run the same command again; it continues where it stopped")

@@ -130,7 +130,7 @@ def _strangers(plan: Plan, seen: Seen) -> Iterator[Obstacle]:
         if (each.type.casefold(), each.name.casefold()) in ours and not is_tagged(plan, each):
             tag = f"{plan.cleanup.tag}={plan.name}"
             yield Obstacle(
-                f"{each.type} {each.name} does not carry the tag {tag}: it is of another deployment, or an old one",
+                f"{each.type} {each.name} does not carry the tag {tag}: it belongs to another deployment or an old one",
                 f"if it is yours: az tag update --operation Merge --tags {tag} --resource-id {each.id} (and so for all "
                 "that is yours), or deploy once more, which writes the tags",
             )
@@ -262,15 +262,15 @@ def _staying(plan: Plan, seen: Seen, left: Iterable[Thing], *, keeps_data: bool)
         if keeps_data:
             yield f"resource group {plan.resource_group}"
         elif not plan.creates_resource_group:
-            yield f"resource group {plan.resource_group}, which was there before"
+            yield f"resource group {plan.resource_group}, which existed before"
         elif not group_is_ours(plan, seen):
             tag = f"{plan.cleanup.tag}={plan.name}"
-            yield f"resource group {plan.resource_group}, which this deployment did not make: it has no tag {tag}"
+            yield f"resource group {plan.resource_group}, which this deployment did not create: it has no tag {tag}"
     for each in left:
         ours = is_tagged(plan, each) or _is_data_disk(each, seen) or _is_of_endpoint(each, plan, seen)
-        reason = "" if ours and keeps_data else ", which this deployment did not make"
+        reason = "" if ours and keeps_data else ", which this deployment did not create"
         if is_tagged(plan, each) and not keeps_data:
-            reason = f", of which CycleForge does not know how it is deleted: az resource delete --ids {each.id}"
+            reason = f", which CycleForge does not know how to delete: az resource delete --ids {each.id}"
         yield f"{each.type} {each.name}{reason}"
     if keeps_data:
         yield from (f"connection {each}" for each in (*seen.peerings, *seen.links))

@@ -71,7 +71,7 @@ class Ending:
         end = time.monotonic() + _NODES_S
         while left := [each.name for each in self._machines()]:
             if time.monotonic() > end:
-                text = f"these machines are still there: {', '.join(left)}"
+                text = f"these machines still exist: {', '.join(left)}"
                 if self.plan.server is None:
                     raise Stopped(text, "look for them in the portal")
                 return text
@@ -106,7 +106,7 @@ class Ending:
             if not (machines := self._machines()):
                 return
             self.writer.together([partial(self._end, each) for each in machines])
-        raise Stopped(f"these machines come again and again: {', '.join(each.name for each in machines)}", None)
+        raise Stopped(f"these machines keep coming back: {', '.join(each.name for each in machines)}", None)
 
     def _end(self, machine: Thing) -> None:
         """Delete it with its parts, which carry no tag yet: so a run that is ended here is continued by the next."""
@@ -213,7 +213,7 @@ def run(plan: Plan, writer: Writer, server: str, verb: str) -> None:
         raise NotDone(
             "no user is logged in to CycleCloud on the server",
             f"ssh -t {plan.access.ssh} {login} --username={plan.admin.username} --verify-ssl=false, or terminate the "
-            "cluster in the portal; then type the same command again",
+            "cluster in the portal; then run the same command again",
         )
     if found[1] != "0":
         text = " ".join(said.partition("[stdout]")[2].partition("cycleforge-exit=")[0].split())

@@ -20,11 +20,11 @@ def shown(plan: Plan, seen: Seen, decision: Decision) -> str:
     """What goes, what stays, what is not known, what is in the way."""
     parts = [f"{plan.name} in subscription {seen.subscription}"]
     if decision.is_nothing:
-        parts.append("nothing of it is there")
+        parts.append("nothing of it exists")
     else:
         parts += _section("goes", _goes(plan, seen, decision))
     named = [f"{each.type} {each.name}" for each in decision.others]
-    parts += _section("goes with the resource group, although this deployment did not make it", named)
+    parts += _section("goes with the resource group, although this deployment did not create it", named)
     parts += _section("stays", decision.staying)
     parts += _section("not known", (f"{each.what}: {each.reason}" for each in decision.not_seen))
     parts += _section("Azure keeps for some days", kept(decision.gone))
@@ -34,12 +34,12 @@ def shown(plan: Plan, seen: Seen, decision: Decision) -> str:
 
 def _way(plan: Plan, seen: Seen) -> str:
     if not seen.server:
-        return "Azure deletes them, since the CycleCloud server is not there"
+        return "Azure deletes them, since the CycleCloud server does not exist"
     if plan.server is None:
         return "CycleCloud terminates it, where someone is logged in with `cyclecloud` on the server"
     return (
-        "CycleCloud terminates it; if nobody is logged in with `cyclecloud` on the server, or it fails, the server is\n"
-        "      stopped, so that it starts no machine any more, and Azure deletes them"
+        "CycleCloud terminates it; if no user is logged in with `cyclecloud` on the server, or it fails, the server "
+        "is\n      stopped, so that it starts no more machines, and Azure deletes them"
     )
 
 
@@ -90,7 +90,7 @@ def lines(plan: Plan, seen: Seen, decision: Decision, reader: Reader) -> list[st
         machines = " || ".join(f"type=='{kind}'" for kind in sorted(kinds, key=str.casefold))
         found.append(reader.line(call))
         if plan.server:
-            found.append("# instead, where this fails, as nobody is logged in with `cyclecloud` there:")
+            found.append("# instead, where this fails, as no user is logged in with `cyclecloud` there:")
             instead = [nodes.stop(seen.server), *(removal_of(each.id).call for each in decision.nodes)]
             found += [f"# {reader.line(each)}" for each in instead]
         found.append("# until this names no node:")
