@@ -358,9 +358,7 @@ class OverlapsHub(DefinitionRule):
         for index, text in enumerate(network.hub.address_spaces if network.hub else ()):
             other = prefix(text)
             if space is not None and other is not None and space.overlaps(other):
-                path: Path = ("network", "address_space")
-                if not given(site, path):
-                    path = ("network", "hub", "address_spaces", index)
+                path = first_given(site, _SPACE, ("network", "hub", "address_spaces", index))
                 yield self.problem(path, f"the address space {space} overlaps the hub prefix {text}")
 
 

@@ -12,7 +12,7 @@ from ..plan.job_settings import known_settings, spare_nodes
 from ..problems.problem import Problem
 from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed
-from .base import DefinitionRule, Path, PlanRule, Site, choose_from, given, listed_jobs, meant, partitions, quoted
+from .base import DefinitionRule, Path, PlanRule, Site, choose_from, first_given, listed_jobs, meant, partitions, quoted
 from .containers import has_containers
 from .roles import roles
 
@@ -29,7 +29,7 @@ def _partition(site: Site, name: str | None) -> Partition | None:
 
 def _key(site: Site, path: Path, key: str) -> Path:
     """The path of a job's key; of the whole entry when the job is written as a recipe's name alone."""
-    return (*path, key) if given(site, (*path, key)) else path
+    return first_given(site, (*path, key), path)
 
 
 def misfit(site: Site, needs: Recipe, partition: Partition, wanted: str | None = None) -> str | None:

@@ -118,7 +118,6 @@ class BadNodeAttribute(DefinitionRule):
 
 
 def _switch(value: Value, accepted: NodeAttribute) -> str | None:
-    del accepted
     return None if isinstance(value, bool) else f"is true or false, not {quoted(str(value))}"
 
 
@@ -217,12 +216,10 @@ class NeedsAnother(DefinitionRule):
                 has = effective(site.definition.security, node.settings, needed)
                 if has is None or has is False:
                     yield self.problem(path, f"{node.label}: {key} is ignored without {needed}", on_key=True)
-            if found == Named("StorageAccountType", volume="boot") and self._is_ephemeral(site, node):
+            is_ephemeral = effective(site.definition.security, node.settings, "EphemeralOSDisk") is True
+            if is_ephemeral and found == Named("StorageAccountType", volume="boot"):
                 text = f"{node.label}: {key} is ignored, because EphemeralOSDisk puts the OS disk on the host"
                 yield self.problem(path, text, on_key=True)
-
-    def _is_ephemeral(self, site: Site, node: RoleNode) -> bool:
-        return effective(site.definition.security, node.settings, "EphemeralOSDisk") is True
 
 
 _HOOK = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install/imex_prolog.sh"

@@ -12,7 +12,7 @@ from ..definition.model.slurm import Slurm
 from ..plan.policy import MAX_ROW, conf_lines, enforces, policy_rows
 from ..problems.problem import Problem
 from ..words.slurm_time import minutes
-from .base import PARTITIONS, ClusterRule, Path, Site, choose_from, given, quoted
+from .base import PARTITIONS, ClusterRule, Path, Site, choose_from, first_given, quoted
 
 POLICY: Path = ("slurm", "policy")
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"
@@ -331,7 +331,7 @@ class AdministratorWithoutAccount(ClusterRule):
         name, policy = site.definition.admin.username, slurm.policy
         if slurm.accounting is None or not enforces(policy) or name in (user.name for user in policy.users):
             return
-        path = (*POLICY, "enforce") if given(site, (*POLICY, "enforce")) else POLICY
+        path = first_given(site, (*POLICY, "enforce"), POLICY)
         text = f"jobs need an account, and the administrator {name} is not among policy.users"
         account = policy.accounts[0].name if policy.accounts else "…"
         yield self.problem(path, text, f"users: [{{name: {name}, accounts: [{account}]}}]", on_key=True)

@@ -14,7 +14,7 @@ from ..plan.network import route_plan
 from ..problems.problem import Problem
 from .addresses import prefix, private_ranges
 from .azure_names import ID_FORM, resource_id_fault
-from .base import ClusterRule, DefinitionRule, Path, Site, given, quoted
+from .base import ClusterRule, DefinitionRule, Path, Site, first_given, given, quoted
 from .network import host_fault
 
 _ROUTES = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-udr-overview"
@@ -181,7 +181,7 @@ class ProxyUrl(DefinitionRule):
             return
         fault = _fault(site, proxy.url)
         if fault:
-            path = (*_PROXY, "url") if isinstance(_written(site), dict) else _PROXY
+            path = first_given(site, (*_PROXY, "url"), _PROXY)
             yield self.problem(path, f"the proxy {fault}", "http://10.0.1.5:3128")
         for index, text in enumerate(proxy.no_proxy):
             if not _EXCEPTION.fullmatch(text):
@@ -189,13 +189,6 @@ class ProxyUrl(DefinitionRule):
                     (*_PROXY, "no_proxy", index),
                     f"{quoted(text)} is not a host, a domain like .example.com or a prefix",
                 )
-
-
-def _written(site: Site) -> object:
-    data = site.data
-    for key in _PROXY:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data
 
 
 def _fault(site: Site, url: str) -> str | None:
@@ -277,7 +270,7 @@ class ZoneThatNobodyAsks(DefinitionRule):
         for key, what, is_used in zones:
             if is_used and getattr(network, key) == "new":
                 text = f"network.{key} is new, but the servers of network.dns_servers do not ask a new zone for {what}"
-                path: Path = ("network", key) if given(site, ("network", key)) else _SERVERS
+                path = first_given(site, ("network", key), _SERVERS)
                 yield self.problem(path, text, f"{key}: /subscriptions/…/privateDnsZones/…", on_key=True)
 
 

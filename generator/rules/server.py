@@ -12,7 +12,7 @@ from ..plan.access import kind_of
 from ..plan.file_systems.registry import is_created
 from ..problems.problem import Problem
 from .azure_names import GUID
-from .base import DefinitionRule, Path, Site, given, quoted
+from .base import DefinitionRule, Path, Site, first_given, given, quoted
 
 _EXISTING: Path = ("server", "existing")
 _OF_A_NEW_SERVER: tuple[Path, ...] = (
@@ -45,7 +45,6 @@ class ServerExistingAndNew(_ExistingServerRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/how-to/projects"
 
     def check_existing(self, site: Site, existing: ExistingServer) -> Iterator[Problem]:
-        del existing
         keys = (name for name in site.definition.server.declared_keys if name != "existing")
         for path in (*(("server", name) for name in keys), *_OF_A_NEW_SERVER):
             if given(site, path):
@@ -68,12 +67,11 @@ class ServerOutOfReach(_ExistingServerRule):
     source = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
 
     def check_existing(self, site: Site, existing: ExistingServer) -> Iterator[Problem]:
-        del existing
         access = kind_of(site.definition)
         if site.definition.network.existing is None and not access.peers_with_hub:
             text = "the new network has no connection to the existing server, so nodes cannot report to it"
             hint = "network: {existing: {vnet_id: …, subnets: {compute: …}}}, or access: hub"
-            path: Path = ("network", "access") if given(site, ("network", "access")) else _EXISTING
+            path = first_given(site, ("network", "access"), _EXISTING)
             yield self.problem(path, text, hint, on_key=path == _EXISTING)
 
 
@@ -137,10 +135,9 @@ class ServerGroup(_ExistingServerRule):
         same = subscription is None or subscription.lower() == _subscription(existing.vm_id)
         takes_over = names.creates_resource_group(site.definition) and same
         if takes_over and len(parts) > 4 and parts[4].lower() == group.lower():
-            path: Path = ("azure", "resource_group")
-            here = given(site, path)
+            path = first_given(site, ("azure", "resource_group"), (*_EXISTING, "vm_id"))
             text = f"the resource group {quoted(group)} is that of the existing server"
-            yield self.problem(path if here else (*_EXISTING, "vm_id"), text, f"resource_group: {group}-2")
+            yield self.problem(path, text, f"resource_group: {group}-2")
 
 
 def _subscription(resource_id: str) -> str | None:

@@ -13,7 +13,7 @@ from ..plan.file_systems.existing_server import ExistingServer
 from ..plan.file_systems.managed_lustre import ManagedLustre
 from ..plan.file_systems.registry import of_kind, wanted_by
 from ..problems.problem import Problem
-from .base import DefinitionRule, Path, Site, given, partitions, quoted
+from .base import DefinitionRule, Path, Site, first_given, given, partitions, quoted
 from .network import host_fault
 from .roles import image_users, partition_label
 from .vm_images import image_facts
@@ -182,7 +182,7 @@ class ContainersOfOneAccount(DefinitionRule):
                     f"the mounts {quoted(other.path)} and {quoted(section.path)} of the storage account "
                     f"{quoted(mount.storage_account)} differ in {differing}"
                 )
-                yield self.problem(_key(site, path, differing), text)
+                yield self.problem(first_given(site, (*path, differing), path), text)
             elif not section.create:
                 yield from self._without_effect(site, path, section)
             elif mount.storage_account == locker:
@@ -214,10 +214,6 @@ class ContainerWithoutName(DefinitionRule):
             if mount.endpoints:
                 text = f"the endpoint of the container of {quoted(mount.path)} gets no name"
                 yield self.problem(wanted.definition_path, text, "network: {blob_dns_zone: …}")
-
-
-def _key(site: Site, path: Path, key: str) -> Path:
-    return (*path, key) if given(site, (*path, key)) else path
 
 
 _LUSTRE = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
-from ..definition.model.slurm import Slurm
+from ..definition.model.slurm import Partition, Slurm
 from ..plan.file_systems.registry import wanted_by
 from ..plan.fleet import fleet
 from ..problems.problem import Problem
@@ -257,9 +257,9 @@ class NoPremiumDisk(ClusterRule):
 _NODES = "https://learn.microsoft.com/azure/cyclecloud/concepts/node-cluster"
 
 
-def _approved_limit() -> int:
-    value: int = catalog.limits().scale_set_with_infiniband.with_approval
-    return value
+def _hpc_partitions(site: Site) -> Iterator[tuple[Path, Partition]]:
+    """The partitions whose nodes share one placement group."""
+    return ((path, partition) for path, partition in partitions(site) if is_hpc(site, partition))
 
 
 class NeedsApproval(DefinitionRule):
@@ -270,13 +270,10 @@ class NeedsApproval(DefinitionRule):
     source = _NODES
 
     def check(self, site: Site) -> Iterator[Problem]:
-        normal, most = catalog.limits().scale_set_with_infiniband.value, _approved_limit()
-        for path, partition in partitions(site):
-            if (
-                is_hpc(site, partition)
-                and normal < partition.max_nodes <= most
-                and not partition.large_scale_set_approved
-            ):
+        limit = catalog.limits().scale_set_with_infiniband
+        normal, most = limit.value, limit.with_approval
+        for path, partition in _hpc_partitions(site):
+            if normal < partition.max_nodes <= most and not partition.large_scale_set_approved:
                 text = (
                     f"{partition_label(partition)} may have {partition.max_nodes} nodes, a placement group holds "
                     f"{normal} without approval"
@@ -294,9 +291,9 @@ class AboveApproval(DefinitionRule):
     source = _NODES
 
     def check(self, site: Site) -> Iterator[Problem]:
-        most = _approved_limit()
-        for path, partition in partitions(site):
-            if is_hpc(site, partition) and partition.max_nodes > most:
+        most = catalog.limits().scale_set_with_infiniband.with_approval
+        for path, partition in _hpc_partitions(site):
+            if partition.max_nodes > most:
                 text = (
                     f"{partition_label(partition)} may have {partition.max_nodes} nodes, a placement group holds at "
                     f"most {most}"
@@ -312,9 +309,9 @@ class ScaleSetTooSmall(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm/issues/328"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, partition in partitions(site):
+        for path, partition in _hpc_partitions(site):
             size = partition.max_scale_set_size
-            if is_hpc(site, partition) and size is not None and size < partition.max_nodes:
+            if size is not None and size < partition.max_nodes:
                 text = (
                     f"{partition_label(partition)} may have {partition.max_nodes} nodes, but its scale set holds {size}"
                 )
@@ -329,14 +326,11 @@ class ScaleSetTooLarge(DefinitionRule):
     source = _NODES
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, partition in partitions(site):
-            most = (
-                _approved_limit()
-                if partition.large_scale_set_approved
-                else catalog.limits().scale_set_with_infiniband.value
-            )
+        limit = catalog.limits().scale_set_with_infiniband
+        for path, partition in _hpc_partitions(site):
+            most = limit.with_approval if partition.large_scale_set_approved else limit.value
             size = partition.max_scale_set_size
-            if is_hpc(site, partition) and size is not None and size > most:
+            if size is not None and size > most:
                 text = (
                     f"{partition_label(partition)}: a scale set with one placement group holds {most} VMs, not {size}"
                 )
@@ -386,8 +380,8 @@ class SpotForTightJobs(DefinitionRule):
     source = _SPOT
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, partition in partitions(site):
-            if partition.spot and is_hpc(site, partition):
+        for path, partition in _hpc_partitions(site):
+            if partition.spot:
                 text = (
                     f"{partition_label(partition)} runs tightly coupled jobs on spot VMs; one eviction ends the job "
                     "on all nodes"
