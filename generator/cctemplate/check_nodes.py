@@ -182,7 +182,7 @@ def _own(reference: SpecReference, section: Section, specs: Specs | None) -> Ite
 
 
 def _place(section: Section, name: str) -> Place:
-    """Of an attribute's value, or of the section that lacks it."""
+    """Return the place of an attribute's value, or of the section that lacks it."""
     attribute = section.attribute(name)
     return section.place if attribute is None else attribute.value_place
 
@@ -255,7 +255,7 @@ def check_arrays(nodes: Iterable[ResolvedNode], known: Mapping[str, Value]) -> I
 
 
 def _stays_empty(node: ResolvedNode, known: Mapping[str, Value]) -> bool:
-    """Whether the array begins without nodes and nothing adds one, as that of a second scheduler that is not wanted."""
+    """Return True for an array that never gets a node, such as that of a second scheduler that is switched off."""
     begins_empty = _of(node.attributes, "initialcount", known) == 0
     grows = _of(node.configuration, "autoscale.enabled", known) is not False or "maxcount" in node.attributes
     return begins_empty and not grows

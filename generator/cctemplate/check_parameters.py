@@ -109,7 +109,7 @@ _SWITCH, _NUMBER, _WHOLE_NUMBER = "true or false", "a number", "a whole number"
 
 
 def _expected(section: Section, kind: str, value: Value) -> str | None:
-    """What the value should be and is not; None when it fits, or when nobody knows."""
+    """Say what the value should be; None when it fits or its type is not known."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind == "Boolean" or "BooleanCheckBox" in text_of(section, "Widget.Plugin"):
         return None if isinstance(value, bool) else _SWITCH
@@ -125,7 +125,7 @@ def _expected(section: Section, kind: str, value: Value) -> str | None:
 
 
 def _expected_choice(value: Value, *, may_be_several: bool) -> str | None:
-    """What a choice should be and is not; a form for several of them gives a list, for one a text."""
+    """Say what a choice should be: a list where the form takes several, otherwise a text; None when it fits."""
     if isinstance(value, str):
         return None
     if not may_be_several:

@@ -41,7 +41,7 @@ from .vocabulary import (
 
 
 def variables(template: Template, values: Mapping[str, Value] | None = None) -> dict[str, Value]:
-    """What expressions may read: the parameter file's values, else defaults, else undefined; and `ClusterName`."""
+    """Return what expressions may read: values of the parameter file, else defaults, else undefined; `ClusterName`."""
     known: dict[str, Value] = {"ClusterName": template.clusters[0].name if template.clusters else None}
     for section in template.parameters:
         default = section.attribute("DefaultValue")
@@ -72,7 +72,7 @@ def check(
 
 
 def _order(problem: Problem) -> tuple[Place, int, str, str]:
-    """What has no place in the template is about the parameter file, and comes first."""
+    """Sort by line; problems of the parameter file, which have no place here, come first."""
     place = problem.place or Place(0, 0, 0)
     return place, LEVELS.index(problem.level), problem.rule_id, problem.message
 

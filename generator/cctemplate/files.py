@@ -125,7 +125,7 @@ def _control_characters(text: str) -> Iterator[Problem]:
 
 
 def _lines(content: bytes) -> tuple[str, ...]:
-    """What can be shown of a file that could not be read."""
+    """Return the lines of a file that could not be read, as far as they can be shown."""
     return tuple(lines_of(content[:MAX_BYTES].decode("utf-8", "replace")))
 
 

@@ -83,7 +83,7 @@ def configuration_items(section: Section) -> Iterator[tuple[str, Attribute]]:
 
 
 def spec_reference(section: Section) -> SpecReference:
-    """What a `[[[cluster-init …]]]` section refers to; empty parts where nothing is said."""
+    """Read what a `[[[cluster-init …]]]` section refers to; parts that it leaves out are empty."""
     source, slash, rest = section.name.rpartition("/")
     parts = [*rest.split(":"), "", ""][:3] if ":" in rest else ["", "", ""]
     project, spec, version = (
@@ -109,7 +109,7 @@ def lower_bases(section: Section) -> tuple[str, ...]:
 
 @record
 class _Own:
-    """What one section says itself; keys in lower case."""
+    """The attributes that one section sets itself; keys in lower case."""
 
     attributes: tuple[tuple[str, Attribute], ...]
     configuration: tuple[tuple[str, Attribute], ...]

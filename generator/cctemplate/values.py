@@ -108,7 +108,7 @@ def known_value(value: AttributeValue, variables: Mapping[str, Value]) -> Value:
 
 
 def read_expression(text: str) -> AttributeValue:
-    """What is after `:=`; a constant or a list of constants is returned as such."""
+    """Read what follows `:=`; a constant or a list of constants is returned as such."""
     tree = parse_expression(text)
     if isinstance(tree, Constant | Duration):
         return tree
@@ -118,7 +118,7 @@ def read_expression(text: str) -> AttributeValue:
 
 
 def read_value(text: str) -> AttributeValue:
-    """What is after `=` on one line, without surrounding blanks."""
+    """Read what follows `=` on one line, without surrounding blanks."""
     if text.startswith("="):
         return read_expression(text[1:].strip())
     pieces = _split(text)

@@ -191,13 +191,13 @@ def meant(word: str, known: frozenset[str]) -> str | None:
 
 
 def misspelt(word: str, known: frozenset[str]) -> bool:
-    """Whether the word differs from a known name by a slip, not only likens it."""
+    """Return True when the word is a misspelling of a known name, not merely similar to it."""
     close = did_you_mean(word, sorted(known))
     return close is not None and SequenceMatcher(None, word.lower(), close.lower()).ratio() >= _SLIP
 
 
 def knows(known: frozenset[str], word: str) -> bool:
-    """Whether a name is known, whatever its case."""
+    """Look a name up without regard to case."""
     return word.lower() in _lower(known)
 
 

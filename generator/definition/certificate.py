@@ -16,12 +16,12 @@ _MOST_BYTES = 256 * 1024
 
 @record
 class Certificate:
-    """What was found where the definition says. Exactly one of the two is there."""
+    """A certificate, or the reason why there is none: exactly one of the two is set."""
 
     text: str | None
     """PEM as the cluster gets it: certificates, and nothing else."""
     fault: str | None
-    """Why there is none, for a message; it never has anything of the content."""
+    """Why there is none, for a message; it never quotes the content."""
 
 
 def certificate_of(definition: Definition, folder: Path) -> Certificate | None:
@@ -50,7 +50,7 @@ def _read(folder: Path, name: str) -> Certificate:
 
 
 def checked(text: str) -> Certificate:
-    """PEM certificates, taken out of the text with all that may be around them."""
+    """Return the PEM certificates of the text without what surrounds them."""
     if len(text) > _MOST_BYTES:
         return Certificate(None, f"is longer than {_MOST_BYTES // 1024} KiB")
     found = list(_BLOCK.finditer(text))

@@ -73,7 +73,7 @@ class OneSection:
 
     @property
     def may_be_text(self) -> bool:
-        """Whether a user may write a text: as the value itself, or as the short form of the section."""
+        """True when a text is accepted: as the value itself, or as the short form of the section."""
         return self.or_text or self.classes[0].short_form is not None
 
     def chosen(self, value: Any) -> type[Section] | None:
@@ -89,7 +89,7 @@ Kind: TypeAlias = Scalar | Choice | ListOf | MappingOf | OneSection
 
 @cache
 def kind_of(declared: Setting) -> Kind:
-    """What a key accepts. TypeError for an annotation that no kind stands for."""
+    """Return what a key accepts. TypeError for an annotation without a kind."""
     return _kind(declared.annotation)
 
 

@@ -101,7 +101,7 @@ def wrong_type(kind: Kind, declared: Setting | None, value: Any, path: Path, dat
 
 
 def _variable(path: Path, written: Written) -> str | None:
-    """What the value consists of, where that is one variable: its own value is never printed."""
+    """Name the variable that the value consists of; the variable's own value is never printed."""
     text = written(path)
     return one_variable(text) if text else None
 
@@ -111,7 +111,7 @@ def _in_brackets(unit: str | None) -> str:
 
 
 def _looks_like(value: str, types: tuple[type, ...]) -> bool:
-    """Whether the text would have the type without its quotes."""
+    """Return True when the text would have the type without its quotes."""
     if types == (bool,):
         return value in ("true", "false")
     if types not in ((int,), (float,)):

@@ -52,7 +52,7 @@ def read_model(data: Any, written: Written = _nothing, from_one_variable: Writte
 
 
 class _Invalid:
-    """What a value is that was reported and has to be replaced."""
+    """Marks a value that was reported and has to be replaced."""
 
 
 _INVALID: Final = _Invalid()

@@ -45,7 +45,7 @@ class Restriction:
 
 @record
 class Figures:
-    """What the list says of a size that a plan needs; None: the list does not say it.
+    """What the list says about a size, as far as a plan needs it; None: not in the list.
 
     It never says whose GPUs a size has, which ones, nor how many InfiniBand ports.
     """
@@ -68,7 +68,7 @@ class Figures:
     retirement: str | None
     """Date after which Azure stops the size."""
     low_priority: bool | None = None
-    """Whether spot VMs can be made of it."""
+    """True when Azure offers the size as spot VMs."""
     trusted_launch: bool | None = None
 
 
@@ -242,6 +242,6 @@ def _words(value: object) -> list[str]:
 
 
 def _word(value: object) -> str:
-    """What someone else wrote, on one line and short."""
+    """Shorten a foreign text to one printable line."""
     text = " ".join("".join(sign if sign.isprintable() else " " for sign in str(value)).split())
     return text if len(text) <= 60 else text[:59] + "…"

@@ -83,7 +83,7 @@ def locate(problem: Problem | Related, source: Source) -> Place:
 
 
 def can_be_silenced(rule_id: str) -> bool:
-    """Whether a definition may switch the rule off.
+    """Return True when a definition may switch the rule off.
 
     E00xx (YAML, environment) and E01xx (keys, types) leave nothing that could be built, and the rules about silencing
     (17xx) guard the rest, so they always count. Without E0401 there would be no figures to plan with, and
@@ -100,6 +100,6 @@ def silence(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) ->
 
 
 def fails(problems: Iterable[Problem], *, strict: bool = False) -> bool:
-    """Whether the problems stop a build: errors do, with `strict` warnings too."""
+    """Return True when the problems stop a build: errors do, and warnings with `strict`."""
     stopping = {"error", "warning"} if strict else {"error"}
     return any(each.level in stopping for each in problems)

@@ -49,7 +49,7 @@ class Concealment:
         return replace(problem, message=message, hint=hint or None)
 
     def _text(self, text: str) -> str:
-        """With the whole values replaced. A value is there only if each of its words does."""
+        """Replace whole values. A value can only occur where each of its words does."""
         words = {"", *_WORD.findall(text)}
         names = [name for word in words for name in self._by_word.get(word, ())]
         for name in sorted(names, key=self._order.__getitem__):
@@ -57,7 +57,7 @@ class Concealment:
         return text
 
     def _without_parts(self, text: str) -> str:
-        """With `…` for what begins like a word of a value, whatever its case and wherever in a word it stands."""
+        """Replace by `…` whatever begins like a word of a value, in any case and anywhere in a word."""
         lowered = _lower(text)
         parts, at, kept = [], 0, 0
         while at < len(text):
@@ -75,7 +75,7 @@ class Concealment:
 
 
 def _lower(text: str) -> str:
-    """In lower case, with as many characters as before."""
+    """Convert to lower case without changing the number of characters."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -83,7 +83,7 @@ def _lower(text: str) -> str:
 
 
 def sort_problems(problems: Iterable[Problem], source: Source) -> tuple[Problem, ...]:
-    """By position, then errors before warnings, then rule id; equal problems are reported once.
+    """Sort by position, then level, then rule id, and drop duplicates.
 
     Values of the environment are taken out of the sentences on the way.
     """

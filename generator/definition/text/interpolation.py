@@ -42,7 +42,7 @@ class Filled:
 
     @property
     def is_missing_alone(self) -> bool:
-        """Whether the text is one missing variable and nothing else."""
+        """True when the text is one missing variable and nothing else."""
         return bool(self.missing) and self.text == ""
 
 
@@ -80,13 +80,13 @@ def fill(text: str, env: Mapping[str, str]) -> Filled:
 
 
 def is_one_variable(text: str) -> bool:
-    """Whether the text is one variable, with or without a default, and nothing else."""
+    """Return True when the text is one variable, with or without a default, and nothing else."""
     match = _PATTERN.fullmatch(text.strip())
     return match is not None and match["name"] is not None
 
 
 def one_variable(text: str) -> str | None:
-    """What messages call the one variable that the text is; None where it is something else."""
+    """Return how messages name the variable that the whole text is; None for any other text."""
     match = _PATTERN.fullmatch(text.strip())
     if match is None or match["name"] is None:
         return None
@@ -94,5 +94,5 @@ def one_variable(text: str) -> str | None:
 
 
 def has_variable(text: str) -> bool:
-    """Whether substitution would change or refuse the text."""
+    """Return True when substitution would change or refuse the text."""
     return "$" in text and _PATTERN.search(text) is not None

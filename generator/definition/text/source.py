@@ -70,11 +70,11 @@ class Source:
         return self._from_one_variable.get(path)
 
     def is_from_environment(self, path: KeyPath) -> bool:
-        """Whether a variable takes part in the value; a message then must not show it, because it may be secret."""
+        """Return True when a variable is part of the value, which then may be secret and must not be shown."""
         return path in self._filled_in
 
     def is_doubtful(self, path: KeyPath) -> bool:
-        """Whether this very value has a problem already, so that a second one about it would only repeat it."""
+        """Return True when this value already has a problem, which a second one would only repeat."""
         return bool(path) and path in self._doubtful
 
     @cached_property
