@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from ..problems.problem import Place, Problem
 from ..words.counts import listed
 from ..words.suggestions import did_you_mean
+from . import rules
 from .expressions import Constant, Scalar
 from .resolve import (
     LONGEST_INHERITANCE,
@@ -17,27 +18,6 @@ from .resolve import (
     extends,
     lower_bases,
     spec_reference,
-)
-from .rules import (
-    BadMount,
-    BadValue,
-    CircularBase,
-    ContradictingHpc,
-    DefaultPartition,
-    HiddenPartition,
-    MissingAttribute,
-    MissingHpc,
-    MissingRole,
-    MissingSpec,
-    MissingVersion,
-    MixedVersions,
-    NodeName,
-    NodeOnly,
-    ScaleSetSize,
-    SharedPartition,
-    UnknownBase,
-    UnknownBuiltIn,
-    UnknownSpec,
 )
 from .syntax import Attribute, Section
 from .values import Value, known_value
@@ -85,15 +65,15 @@ def _bases(cluster: Section) -> Iterator[Problem]:
             if base.lower() not in nodes:
                 hint = meant(base, frozenset(node.name for node in nodes.values()))
                 text = f"{section.name!r} extends {base!r}, which is missing"
-                yield UnknownBase.problem((), text, hint, place=_place(section, "Extends"))
+                yield rules.UnknownBase.problem((), text, hint, place=_place(section, "Extends"))
                 continue
             above = _ancestors(base.lower(), bases)
             if above is None:
                 text = f"{section.name!r} inherits through more than {LONGEST_INHERITANCE} nodes"
-                yield CircularBase.problem((), text, place=_place(section, "Extends"))
+                yield rules.CircularBase.problem((), text, place=_place(section, "Extends"))
             elif name in above:
                 text = f"{section.name!r} inherits from itself through {base!r}"
-                yield CircularBase.problem((), text, place=_place(section, "Extends"))
+                yield rules.CircularBase.problem((), text, place=_place(section, "Extends"))
 
 
 def _ancestors(name: str, bases: Mapping[str, Sequence[str]]) -> frozenset[str] | None:
@@ -116,10 +96,10 @@ def _attributes(node: ResolvedNode) -> Iterator[Problem]:
         missing.append("ImageName")
     for name in missing:
         text = f"{node.section.kind} {node.name!r} has no {name}"
-        yield MissingAttribute.problem((), text, place=node.section.place)
+        yield rules.MissingAttribute.problem((), text, place=node.section.place)
     if node.section.kind == "nodearray" and not _NAME.fullmatch(node.name):
         text = f"{node.name!r} cannot be part of a host name"
-        yield NodeName.problem((), text, "use a-z, 0-9 and '-'", place=node.section.place)
+        yield rules.NodeName.problem((), text, "use a-z, 0-9 and '-'", place=node.section.place)
 
 
 # ---------------------------------------------------------------- cluster-init
@@ -140,13 +120,13 @@ def _references(cluster: Section, specs: Specs | None) -> Iterator[Problem]:
             shown = ", ".join(repr(version) if version else "none" for version in sorted(named))
             text = f"references to {BUILTIN_LOCKER}/{project} name different versions: {shown}"
             place = max(named.values())
-            yield MixedVersions.problem((), text, place=place)
+            yield rules.MixedVersions.problem((), text, place=place)
 
 
 def _builtin(reference: SpecReference, place: Place) -> Iterator[Problem]:
     if not reference.project or not reference.spec:
         text = f"'{BUILTIN_LOCKER}/…' names no project and spec"
-        yield UnknownSpec.problem((), text, f"write {BUILTIN_LOCKER}/project:spec", place=place)
+        yield rules.UnknownSpec.problem((), text, f"write {BUILTIN_LOCKER}/project:spec", place=place)
         return
     known = BUILTIN_PROJECTS.get(reference.project)
     if known is not None and reference.spec in known:
@@ -154,28 +134,28 @@ def _builtin(reference: SpecReference, place: Place) -> Iterator[Problem]:
     names = frozenset(f"{project}:{spec}" for project, have in BUILTIN_PROJECTS.items() for spec in have)
     if known is None and not misspelt(reference.project, frozenset(BUILTIN_PROJECTS)):
         text = f"{reference.key!r} is not among the published projects"
-        yield UnknownBuiltIn.problem((), text, place=place)
+        yield rules.UnknownBuiltIn.problem((), text, place=place)
         return
     close = did_you_mean(f"{reference.project}:{reference.spec}", sorted(names))
     hint = f"did you mean {BUILTIN_LOCKER}/{close}?" if close else None
-    rule = UnknownSpec if known is None or misspelt(reference.spec, known) else UnknownBuiltIn
+    rule = rules.UnknownSpec if known is None or misspelt(reference.spec, known) else rules.UnknownBuiltIn
     yield rule.problem((), f"CycleCloud has no built-in spec {reference.key!r}", hint, place=place)
 
 
 def _own(reference: SpecReference, section: Section, specs: Specs | None) -> Iterator[Problem]:
     if not reference.project or not reference.spec:
         text = f"'{section.name}' names no project and spec"
-        yield UnknownSpec.problem((), text, "write project:spec:version", place=section.place)
+        yield rules.UnknownSpec.problem((), text, "write project:spec:version", place=section.place)
         return
     if not reference.version:
         text = f"reference {reference.key!r} names no version"
-        yield MissingVersion.problem((), text, place=section.place)
+        yield rules.MissingVersion.problem((), text, place=section.place)
         return
     key = (reference.project, reference.spec, reference.version)
     if specs is not None and key not in specs:
         known = frozenset(":".join(spec) for spec in specs)
         text = f"the deployment folder has no project for {reference.key!r}"
-        yield UnknownSpec.problem((), text, meant(":".join(key), known), place=section.place)
+        yield rules.UnknownSpec.problem((), text, meant(":".join(key), known), place=section.place)
 
 
 # ---------------------------------------------------------------- values
@@ -196,7 +176,7 @@ def _plain_values(section: Section) -> Iterator[Problem]:
             value = attribute.value.value
             if value is not None and not isinstance(value, bool):
                 text = f"{attribute.name} of {section.kind} {section.name!r} is true or false, not {value!r}"
-                yield BadValue.problem((), text, place=attribute.value_place)
+                yield rules.BadValue.problem((), text, place=attribute.value_place)
     for name, limits in RANGES.get(kind, {}).items():
         attribute = section.attribute(name)
         if attribute is not None and isinstance(attribute.value, Constant) and attribute.value.value is not None:
@@ -205,7 +185,7 @@ def _plain_values(section: Section) -> Iterator[Problem]:
     first, most = (each.value.value if each and isinstance(each.value, Constant) else None for each in counts)
     if isinstance(first, int) and isinstance(most, int) and first > most and counts[0] is not None:
         text = f"{section.kind} {section.name!r} begins with {first} nodes and may have {most}"
-        yield BadValue.problem((), text, place=counts[0].value_place)
+        yield rules.BadValue.problem((), text, place=counts[0].value_place)
 
 
 def _number(
@@ -219,7 +199,7 @@ def _number(
         text = f"{what} is {least:.0f} to {largest:.0f}, not {value}"
     else:
         return
-    yield BadValue.problem((), text, place=attribute.value_place)
+    yield rules.BadValue.problem((), text, place=attribute.value_place)
 
 
 def _mounts(node: ResolvedNode) -> Iterator[Problem]:
@@ -231,7 +211,7 @@ def _mounts(node: ResolvedNode) -> Iterator[Problem]:
         if isinstance(value, str) and value and not knows(MOUNT_TYPES, value):
             text = f"{key!r} of {node.name!r} is of the unknown type {value!r}"
             hint = meant(value, MOUNT_TYPES) or "published templates use nfs, lustre, glusterfs, beegfs and cifs"
-            yield BadMount.problem((), text, hint, place=attribute.value_place)
+            yield rules.BadMount.problem((), text, hint, place=attribute.value_place)
 
 
 _METHOD, _STANDALONE = "azure.allocationmethod", "standalone"
@@ -251,7 +231,7 @@ def check_arrays(nodes: Iterable[ResolvedNode], known: Mapping[str, Value]) -> I
         names = listed([repr(node.name) for node in having])
         text = f"{attribute.name} is for single nodes, but the node array{'s' * (len(having) > 1)} {names} would get it"
         hint = "Azure.AllocationMethod = StandAlone" if _is_in(attribute, STANDALONE_ONLY) else None
-        yield NodeOnly.problem((), text, hint, place=attribute.place)
+        yield rules.NodeOnly.problem((), text, hint, place=attribute.place)
 
 
 def _stays_empty(node: ResolvedNode, known: Mapping[str, Value]) -> bool:
@@ -286,7 +266,7 @@ def check_slurm(nodes: Iterable[ResolvedNode], variables: Mapping[str, Value]) -
     for node in concrete:
         role = _of(node.configuration, "slurm.role", variables)
         if "slurm.role" not in node.configuration:
-            yield MissingRole.problem((), f"node {node.name!r} has no slurm.role", place=node.section.place)
+            yield rules.MissingRole.problem((), f"node {node.name!r} has no slurm.role", place=node.section.place)
         elif role is not None:
             yield from _role_specs(node, str(role))
         if role == "execute":
@@ -306,27 +286,27 @@ def _role_specs(node: ResolvedNode, role: str) -> Iterator[Problem]:
     for spec in ("default", role):
         if spec not in present:
             text = f"node {node.name!r} with role {role!r} lacks {BUILTIN_LOCKER}/slurm:{spec}"
-            yield MissingSpec.problem((), text, place=node.section.place)
+            yield rules.MissingSpec.problem((), text, place=node.section.place)
 
 
 def _execute(node: ResolvedNode, variables: Mapping[str, Value]) -> Iterator[Problem]:
     place, configuration = node.section.place, node.configuration
     hpc = _of(configuration, "slurm.hpc", variables)
     if "slurm.hpc" not in configuration:
-        yield MissingHpc.problem((), f"node array {node.name!r} does not set slurm.hpc", place=place)
+        yield rules.MissingHpc.problem((), f"node array {node.name!r} does not set slurm.hpc", place=place)
     elif hpc is True and _of(configuration, "autoscale.is_hpc", variables) is False:
-        yield ContradictingHpc.problem(
+        yield rules.ContradictingHpc.problem(
             (), f"node array {node.name!r} sets slurm.hpc and unsets autoscale.is_hpc", place=place
         )
     for key in ("autoscale.enabled", "slurm.autoscale"):
         if _of(configuration, key, variables) is False:
-            yield HiddenPartition.problem((), f"node array {node.name!r} sets {key} = false", place=place)
+            yield rules.HiddenPartition.problem((), f"node array {node.name!r} sets {key} = false", place=place)
     limit = _of(node.attributes, "maxcount", variables)
     size = _of(node.attributes, "azure.maxscalesetsize", variables)
     size = _DEFAULT_SCALE_SET_SIZE if size is None else size
     if hpc is True and isinstance(limit, int) and isinstance(size, int) and size < limit:
         text = f"node array {node.name!r} may have {limit} nodes, but one scale set only {size}"
-        yield ScaleSetSize.problem((), text, f"raise Azure.MaxScalesetSize to {limit}", place=place)
+        yield rules.ScaleSetSize.problem((), text, f"raise Azure.MaxScalesetSize to {limit}", place=place)
 
 
 def _partitions(execute: list[ResolvedNode], variables: Mapping[str, Value]) -> Iterator[Problem]:
@@ -335,12 +315,12 @@ def _partitions(execute: list[ResolvedNode], variables: Mapping[str, Value]) -> 
     if execute and len(defaults) != 1:
         place = (defaults[1] if defaults else execute[0]).section.place
         names = ", ".join(repr(node.name) for node in defaults) or "no partition"
-        yield DefaultPartition.problem((), f"exactly one partition must be the default; {names} is", place=place)
+        yield rules.DefaultPartition.problem((), f"exactly one partition must be the default; {names} is", place=place)
     for node in execute:
         if "slurm.dynamic_feature" in node.configuration:
             continue
         partition = str(_of(node.configuration, "slurm.partition", variables) or node.name)
         if partition in owners:
             text = f"partition {partition!r} belongs to the node arrays {owners[partition]!r} and {node.name!r}"
-            yield SharedPartition.problem((), text, place=node.section.place)
+            yield rules.SharedPartition.problem((), text, place=node.section.place)
         owners.setdefault(partition, node.name)

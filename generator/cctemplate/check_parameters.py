@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 
 from ..problems.problem import Place, Problem
+from . import rules
 from .expressions import Constant
 from .resolve import text_of
-from .rules import (
-    DefaultType,
-    DuplicateParameter,
-    EmptyRange,
-    LateValue,
-    MissingValue,
-    SecretValue,
-    UndeclaredParameter,
-    UnknownParameterType,
-    UnknownPlugin,
-    UnknownValue,
-    UnusedParameter,
-    ValueType,
-)
 from .syntax import Section, Template
 from .values import Value, known_value, references
 from .vocabulary import BUILTIN_PARAMETERS, DISPLAY_ONLY_PLUGIN, PARAMETER_TYPES, PLUGINS, knows, meant, misspelt
@@ -36,7 +23,7 @@ def check_parameters(template: Template, values: Mapping[str, Value] | None, lat
         if section.name in declared:
             first = declared[section.name].line
             text = f"parameter {section.name!r} was declared in line {first}"
-            yield DuplicateParameter.problem((), text, place=section.place)
+            yield rules.DuplicateParameter.problem((), text, place=section.place)
         declared.setdefault(section.name, section)
     used: dict[str, Place] = {}
     for name, place in _uses(template):
@@ -46,7 +33,7 @@ def check_parameters(template: Template, values: Mapping[str, Value] | None, lat
         display_only = text_of(section, "Config.Plugin") == DISPLAY_ONLY_PLUGIN
         if name not in used and not display_only:
             text = f"parameter {name!r} is declared, but nothing uses it"
-            yield UnusedParameter.problem((), text, place=section.place)
+            yield rules.UnusedParameter.problem((), text, place=section.place)
     for section in template.parameters:
         yield from _declaration(section)
     if values is not None:
@@ -69,7 +56,7 @@ def _undeclared(used: Mapping[str, Place], declared: frozenset[str]) -> Iterator
     for name, place in used.items():
         if name not in declared | BUILTIN_PARAMETERS:
             text = f"parameter {name!r} is used, but not declared"
-            yield UndeclaredParameter.problem((), text, meant(name, declared), place=place)
+            yield rules.UndeclaredParameter.problem((), text, meant(name, declared), place=place)
 
 
 def _values(declared: Mapping[str, Section], values: Mapping[str, Value], late: Set[str]) -> Iterator[Problem]:
@@ -77,32 +64,32 @@ def _values(declared: Mapping[str, Section], values: Mapping[str, Value], late: 
         section = declared.get(name)
         if section is None:
             text = f"the parameter file sets {name!r}, which is not declared"
-            yield UnknownValue.problem((name,), text, meant(name, frozenset(declared)), on_key=True)
+            yield rules.UnknownValue.problem((name,), text, meant(name, frozenset(declared)), on_key=True)
         elif value is not None:
             yield from _one_value(section, value)
     for name in sorted(late):
         if name not in declared:
-            yield LateValue.problem((name,), f"{name!r} is filled in on the server, but is not declared")
+            yield rules.LateValue.problem((name,), f"{name!r} is filled in on the server, but is not declared")
         elif values.get(name) is not None:
-            yield LateValue.problem((name,), f"{name!r} is filled in on the server, but has a value")
+            yield rules.LateValue.problem((name,), f"{name!r} is filled in on the server, but has a value")
     for name, section in declared.items():
         required = section.attribute("Required")
         is_required = required is not None and required.value == Constant(True)
         has_default = section.attribute("DefaultValue") is not None
         if is_required and values.get(name) is None and name not in late and not (has_default and name not in values):
             text = f"required parameter {name!r} has no value"
-            yield MissingValue.problem((), text, place=section.place)
+            yield rules.MissingValue.problem((), text, place=section.place)
 
 
 def _one_value(section: Section, value: Value) -> Iterator[Problem]:
     kind = text_of(section, "ParameterType")
     if kind == "Password":
         text = f"the parameter file holds a value of the password {section.name!r}"
-        yield SecretValue.problem((section.name,), text, "leave it null", hide_value=True)
+        yield rules.SecretValue.problem((section.name,), text, "leave it null", hide_value=True)
         return
     expected = _expected(section, kind, value)
     if expected:
-        yield ValueType.problem((section.name,), f"parameter {section.name!r} is {expected}, not {_shown(value)}")
+        yield rules.ValueType.problem((section.name,), f"parameter {section.name!r} is {expected}, not {_shown(value)}")
 
 
 _SWITCH, _NUMBER, _WHOLE_NUMBER = "true or false", "a number", "a whole number"
@@ -145,9 +132,9 @@ def _shown(value: Value) -> str:
 def _declaration(section: Section) -> Iterator[Problem]:
     """Type, form and default value of one parameter."""
     for name, known, rule in (
-        ("ParameterType", PARAMETER_TYPES, UnknownParameterType),
-        ("Config.Plugin", PLUGINS, UnknownPlugin),
-        ("Widget.Plugin", PLUGINS, UnknownPlugin),
+        ("ParameterType", PARAMETER_TYPES, rules.UnknownParameterType),
+        ("Config.Plugin", PLUGINS, rules.UnknownPlugin),
+        ("Widget.Plugin", PLUGINS, rules.UnknownPlugin),
     ):
         attribute, word = section.attribute(name), text_of(section, name)
         if attribute is not None and word and not knows(known, word) and misspelt(word, known):
@@ -157,7 +144,7 @@ def _declaration(section: Section) -> Iterator[Problem]:
     least, largest = _number(section, "Config.MinValue"), _number(section, "Config.MaxValue")
     if least is not None and largest is not None and least > largest:
         text = f"parameter {section.name!r} has the smallest value {least:g} and the largest value {largest:g}"
-        yield EmptyRange.problem((), text, place=section.place)
+        yield rules.EmptyRange.problem((), text, place=section.place)
     if default is None:
         return
     value = known_value(default.value, {})
@@ -165,7 +152,7 @@ def _declaration(section: Section) -> Iterator[Problem]:
     # What a form shows as text is read as text, too; only numbers and switches are told from it.
     if wanted in (_SWITCH, _NUMBER, _WHOLE_NUMBER):
         text = f"the default value of parameter {section.name!r} is {_shown(value)}, not {wanted}"
-        yield DefaultType.problem((), text, place=default.value_place)
+        yield rules.DefaultType.problem((), text, place=default.value_place)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         limit = (
             f"at least {least:g}" if least is not None and value < least
@@ -174,7 +161,7 @@ def _declaration(section: Section) -> Iterator[Problem]:
         )  # fmt: skip
         if limit:
             text = f"the default value of parameter {section.name!r} is {value:g}, and it must be {limit}"
-            yield DefaultType.problem((), text, place=default.value_place)
+            yield rules.DefaultType.problem((), text, place=default.value_place)
 
 
 def _number(section: Section, name: str) -> float | None:

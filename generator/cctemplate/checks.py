@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 
 from ..problems.problem import LEVELS, Place, Problem
+from . import rules
 from .check_nodes import Specs, check_arrays, check_nodes, check_slurm
 from .check_parameters import check_parameters
 from .expressions import Call, Tree, walk
 from .resolve import configuration_items, resolve
-from .rules import (
-    DuplicateAttribute,
-    DuplicateSection,
-    MisplacedAttribute,
-    MisplacedSection,
-    MisspeltAttribute,
-    NoCluster,
-    SeveralClusters,
-    SpecNamedTwice,
-    UnknownAttribute,
-    UnknownFunction,
-    UnknownSection,
-)
 from .syntax import Attribute, Section, Template
 from .values import KNOWN_FUNCTIONS, AttributeValue, Expression, Interpolation, Listing, Value, known_value
 from .vocabulary import (
@@ -81,10 +69,10 @@ def check_structure(template: Template) -> Iterator[Problem]:
     """Report sections and attributes that are unknown, out of place or there twice."""
     if not template.clusters:
         place = template.sections[0].place if template.sections else Place(1, 1, 1)
-        yield NoCluster.problem((), "the file has no [cluster] section", "write [cluster NAME]", place=place)
+        yield rules.NoCluster.problem((), "the file has no [cluster] section", "write [cluster NAME]", place=place)
     for cluster in template.clusters[1:]:
         text = f"the file has {len(template.clusters)} [cluster] sections; an import takes one of them"
-        yield SeveralClusters.problem((), text, f"-c {cluster.name} imports this one", place=cluster.place)
+        yield rules.SeveralClusters.problem((), text, f"-c {cluster.name} imports this one", place=cluster.place)
     yield from _sections("", template.sections)
     for section in template.walk():
         yield from _attributes(section)
@@ -97,18 +85,18 @@ def _sections(parent: str, sections: tuple[Section, ...]) -> Iterator[Problem]:
         shown = f"{section.kind} {section.name}".strip()
         if section.kind not in PARENTS:
             text = f"there are no sections of kind {section.kind!r}"
-            yield UnknownSection.problem((), text, meant(section.kind, frozenset(PARENTS)), place=section.place)
+            yield rules.UnknownSection.problem((), text, meant(section.kind, frozenset(PARENTS)), place=section.place)
         elif parent not in PARENTS[section.kind]:
             where = " or ".join(
                 sorted(f"[{name}]" if name else "the top of the file" for name in PARENTS[section.kind])
             )
             here = f"[{parent}]" if parent else "the top of the file"
             text = f"'{shown}' is in {here}, but belongs in {where}"
-            yield MisplacedSection.problem((), text, place=section.place)
+            yield rules.MisplacedSection.problem((), text, place=section.place)
         key = ("node" if section.kind in NODE_KINDS else section.kind, section.name.lower())
         # Configuration sections merge, so several of one name are legal; their keys are checked one by one.
         if key in seen and section.kind not in ("configuration", "parameter", "cluster", "list", "record"):
-            rule = SpecNamedTwice if section.kind == "cluster-init" else DuplicateSection
+            rule = rules.SpecNamedTwice if section.kind == "cluster-init" else rules.DuplicateSection
             yield rule.problem((), f"'{shown}' was already described in line {seen[key]}", place=section.place)
         seen.setdefault(key, section.line)
         yield from _sections(section.kind, section.sections)
@@ -133,15 +121,15 @@ def _attributes(section: Section) -> Iterator[Problem]:
 
 def _twice(name: str, section: Section, attribute: Attribute, first: int) -> Problem:
     message = f"{name!r} of {section.kind} {section.name!r} was already set in line {first}"
-    return DuplicateAttribute.problem((), message, place=attribute.place)
+    return rules.DuplicateAttribute.problem((), message, place=attribute.place)
 
 
 def _unknown(section: Section, attribute: Attribute, known: frozenset[str]) -> Problem:
     where = f"{section.kind} {section.name!r}"
     if section.kind in NODE_KINDS and knows(CONFIGURATION, attribute.name):
         message = f"{attribute.name!r} of {where} is a configuration key and is ignored here"
-        return MisplacedAttribute.problem((), message, "move it into [[[configuration]]]", place=attribute.place)
-    rule = MisspeltAttribute if misspelt(attribute.name, known) else UnknownAttribute
+        return rules.MisplacedAttribute.problem((), message, "move it into [[[configuration]]]", place=attribute.place)
+    rule = rules.MisspeltAttribute if misspelt(attribute.name, known) else rules.UnknownAttribute
     text = f"{where} has no attribute {attribute.name!r}"
     return rule.problem((), text, meant(attribute.name, known), place=attribute.place)
 
@@ -156,7 +144,7 @@ def _configuration(node: Section) -> Iterator[Problem]:
         if knows(ATTRIBUTES["node"], key):
             message = f"{key!r} is a node attribute and is ignored in the configuration of {node.name!r}"
             hint = "move it out of [[[configuration]]]"
-            yield MisplacedAttribute.problem((), message, hint, place=attribute.place)
+            yield rules.MisplacedAttribute.problem((), message, hint, place=attribute.place)
             continue
         known, word = _expected(lower)
         if known is None or knows(known, word) or knows(OLDER_CONFIGURATION, lower):
@@ -165,7 +153,7 @@ def _configuration(node: Section) -> Iterator[Problem]:
         is_mount = word != lower
         near = meant(word, known)
         if lower.startswith(STRICT_PREFIXES) or is_mount or near:
-            rule = MisspeltAttribute if is_mount and misspelt(word, known) else UnknownAttribute
+            rule = rules.MisspeltAttribute if is_mount and misspelt(word, known) else rules.UnknownAttribute
             message = f"nothing is known to read the configuration key {key!r} of {node.name!r}"
             yield rule.problem((), message, near, place=attribute.place)
 
@@ -200,4 +188,4 @@ def _functions(section: Section) -> Iterator[Problem]:
             if call.function.lower() not in KNOWN_FUNCTIONS:
                 message = f"{attribute.name!r} calls the unknown function {call.function!r}"
                 hint = meant(call.function, KNOWN_FUNCTIONS)
-                yield UnknownFunction.problem((), message, hint, place=attribute.value_place)
+                yield rules.UnknownFunction.problem((), message, hint, place=attribute.value_place)
