@@ -189,7 +189,6 @@ class Browser:
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
-    """Chromium with a profile in a folder; it ends with the block."""
     program = next(path for name in PROGRAMS if (path := shutil.which(name)))
     read_command, write_command = os.pipe()
     read_answer, write_answer = os.pipe()

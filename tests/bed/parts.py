@@ -51,7 +51,6 @@ A100 = slurm_of(plan_from(GPU)).node_arrays[0].hardware
 
 
 def hardware(vm_size: str = "Standard_D4as_v5", **changes: object) -> VmSize:
-    """A CPU size unless the changes say otherwise."""
     return replace(slurm_of(minimal()).login.hardware, name=vm_size, **changes)  # type: ignore[arg-type]
 
 

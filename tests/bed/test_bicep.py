@@ -27,7 +27,6 @@ def deployed(module: str, parameters: str = "", **options: Any) -> list[Resource
 
 
 def value_of(expression: str, declarations: str = "") -> Any:
-    """A property whose text is the expression."""
     resource = f"resource r 'P.Q/r@2025-01-01' = {{\n  name: 'r'\n  properties: {{ value: {expression} }}\n}}\n"
     (found,) = deployed(declarations + resource)
     return found.properties["value"]
@@ -194,7 +193,6 @@ def test_a_module_at_the_wrong_scope_stops_it() -> None:
 
 @cache
 def variant(name: str) -> list[Resource]:
-    """What a variant leads to."""
     return resources_of(rendered_files(VARIANTS[name]()))
 
 

@@ -61,7 +61,6 @@ def test_a_program_gets_ctrl_c():
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with tests of its own and our conftest."""
     (tmp_path / "conftest.py").write_text((assets.root() / "tests/conftest.py").read_text())
     (tmp_path / "test_it.py").write_text(HANGING)
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra -p no:cacheprovider\n")

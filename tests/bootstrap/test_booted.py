@@ -21,7 +21,6 @@ BROKEN = "#!/bin/sh\necho 'Failed to connect to bus: No such file or directory' 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedServer]:
-    """One machine for all tests here; each makes it fresh."""
     folder: Path = tmp_path_factory.mktemp("booted")
     with booted_server(folder) as server:
         yield server

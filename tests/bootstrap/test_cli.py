@@ -22,7 +22,6 @@ LOGIN = "initialize --force --url=https://localhost --username=ccadmin --verify-
 
 
 def installed(server: Server) -> list[str]:
-    """Calls of installers, each with its kind and options."""
     log = server.fake / "installer.log"
     return log.read_text().splitlines() if log.exists() else []
 

@@ -20,7 +20,6 @@ def asked(server: Server) -> list[str]:
 
 
 def systemctl(server: Server, text: str) -> None:
-    """Another systemctl, for a system with units of CycleCloud."""
     path = server.bin / "systemctl"
     path.write_text(f'#!/bin/bash\nprintf "systemctl %s\\n" "$*" >>"{server.fake}/systemctl.log"\n{text}')
     path.chmod(0o755)

@@ -48,7 +48,6 @@ def plans() -> tuple[Plan, ...]:
 
 @cache
 def in_modules() -> frozenset[tuple[str, str]]:
-    """Every (type, api-version), of main.bicep, too."""
     main = assets.folder("bicep_templates") / "main.bicep.j2"
     return frozenset(found for path in (*MODULES, main) for found in _TYPE.findall(path.read_text()))
 

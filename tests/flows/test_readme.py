@@ -48,7 +48,6 @@ ROW = re.compile(r"(?m)^\| ([^|]+) \| ([^|]+) \| ((?:TCP|UDP|any)[^|]*) \| ([^|]
 
 
 def promised(here: World) -> dict[str, tuple[str, str, int]]:
-    """The connections that this README promises."""
     said = (name for name, (says, *_) in CONNECTIONS.items() if re.search(says, here.page))
     return {name: CONNECTIONS[name][1:] for name in said}
 

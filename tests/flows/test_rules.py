@@ -130,7 +130,6 @@ def public_files() -> Files:
 
 
 def sources_in_azure(given_sources: list[str]) -> list[list[str]]:
-    """Of each rule that lets users in, what Azure receives."""
     return [
         rule["properties"]["sourceAddressPrefixes"] or [rule["properties"]["sourceAddressPrefix"]]
         for group in resources_of(public_files(), {"allowedSources": given_sources})

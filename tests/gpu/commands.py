@@ -51,8 +51,6 @@ VALUES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Form:
-    """A call of a tool as a script has it."""
-
     words: tuple[str, ...]
     places: tuple[str, ...]
     """Where it stands: `FILE:LINE`."""

@@ -110,7 +110,6 @@ class _Reader:
         return True
 
     def _braces(self, words: list[str]) -> None:
-        """A function ends with the brace that closes it."""
         if all(word in KEYWORDS for word in words):
             self.depth += {"{": 1, "}": -1}.get(words[-1], 0)
             if words[-1] == "}" and self.depth <= 0:

@@ -18,7 +18,6 @@ PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4
 
 
 def tournament(tmp_path: Path, nodes: int, /, **environment: str) -> tuple[int, dict[str, Any]]:
-    """Exit status and record of a tournament of so many nodes."""
     names = tuple(f"hpc-{number}" for number in range(1, nodes + 1))
     folder = job_folder(tmp_path, plan_with(job("fabric-pairs", nodes, MPI_MODULE="")), names)
     return run(folder, **environment)

@@ -66,7 +66,6 @@ SETTINGS = "export FLEET_FAIL_PERCENT=7 FLEET_WARN_PERCENT=3.5\n"
 
 
 def fleet(tmp_path: Path, cases: dict[str, str], figures: str = "") -> dict[str, list[list[str]]]:
-    """What `judge_fleet` says of each case, a table of values."""
     (tmp_path / "figures.tsv").write_text("#check\n" + figures)
     for name, text in cases.items():
         (tmp_path / f"{name}.values").write_text(text)

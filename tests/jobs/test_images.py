@@ -20,7 +20,6 @@ def folder(tmp_path: Path) -> JobFolder:
 
 
 def set_up(folder: JobFolder, status: int = 0, /, **environment: str) -> str:
-    """Runs the set-up step; what it printed."""
     ran = folder.run("10-setup.sh", **environment)
     assert ran.returncode == status, ran.stdout + ran.stderr
     return ran.stdout + ran.stderr

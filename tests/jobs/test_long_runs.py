@@ -30,7 +30,6 @@ MEGATRON = (
 
 
 def bash(script: str, *arguments: str) -> str:
-    """What the library prints, in the folder of the recipes."""
     done = subprocess.run(
         ["bash", "-c", PRELUDE + script, "run.sh", *arguments],
         cwd=assets.folder("recipes"), capture_output=True, text=True, check=False,
@@ -325,7 +324,6 @@ def test_mpt_that_its_clock_has_stopped_has_not_passed(tmp_path: Path) -> None:
 
 
 def arguments_of(log: str, after: str) -> list[str]:
-    """The values of an option in a stand-in's log, one a line."""
     lines = Path(log).read_text(encoding="utf-8").splitlines()
     return [value for option, value in itertools.pairwise(lines) if option == after]
 

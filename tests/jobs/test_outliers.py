@@ -34,7 +34,6 @@ class Case:
 
 
 def judged(folder: Path, cases: Sequence[Case]) -> list[list[list[str]]]:
-    """What `judge_pairs` says of each case, as fields of lines."""
     lines = "".join(
         f"case{number} {each.nodes} {each.seed} {each.noise} {','.join(map(str, each.culprits)) or '-'} "
         f"{'/'.join(each.links) or '-'}\n"

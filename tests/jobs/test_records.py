@@ -150,7 +150,6 @@ def test_a_setting_is_no_variable_of_the_environment(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def without_slurm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every command of the system but Slurm's."""
     folder = tmp_path_factory.mktemp("bin")
     for path in Path("/usr/bin").iterdir():
         if path.name not in ("srun", "scontrol"):

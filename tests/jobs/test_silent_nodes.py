@@ -96,7 +96,6 @@ PAIRS: dict[str, Callable[[Path], JobFolder]] = {
 
 
 def run(made: JobFolder, left_s: int, **environment: str) -> dict[str, Any]:
-    """The record of a run whose job ends in so many seconds."""
     done = made.run(SLURM_JOB_END_TIME=str(int(time.time()) + left_s), **environment)
     record: dict[str, Any] = json.loads(made.results("run.json"))
     return record | {"status": done.returncode, "said": done.stdout + done.stderr}

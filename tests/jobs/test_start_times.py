@@ -68,7 +68,6 @@ class Start:
 
 
 def verdicts(record: dict[str, Any], name: str) -> dict[str, str]:
-    """What was said of each node under one name."""
     return {",".join(check["nodes"]): check["verdict"] for check in record["checks"] if check["check"] == name}
 
 

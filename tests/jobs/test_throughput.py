@@ -161,7 +161,6 @@ CASES = (
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[str]]]:
-    """All cases, judged by one process: check → fields of its line."""
     folder, work = tmp_path_factory.mktemp("cases"), tmp_path_factory.mktemp("job")
     for number, case in enumerate(CASES):
         place = folder / f"{number:03d}"

@@ -31,7 +31,6 @@ class Jobs:
         self.cloud = cloud
 
     def folder(self, recipe: str, name: str, vm_size: str = "Standard_ND96amsr_A100_v4", nodes: int = 2) -> Path:
-        """A rendered job, on the host."""
         hardware = catalog.vm_size(vm_size)
         plan = plan_with(job(recipe, nodes), parts.node_array("hpc", hardware, max_nodes=4))
         folder = self.cloud.shared / "jobs" / name
@@ -44,7 +43,6 @@ class Jobs:
         return folder
 
     def submit(self, folder: Path, *options: str, **environment: str) -> tuple[int, dict[str, Any]]:
-        """The exit status and the record of a run of `job.sbatch`."""
         words = [f"{name}={value}" for name, value in (ENVIRONMENT | environment).items()]
         place = f"/mnt/shared/jobs/{folder.name}"
         command = ["env", *words, "sbatch", "--parsable", f"--chdir={place}", *options, f"{place}/job.sbatch"]

@@ -48,7 +48,6 @@ example.main()
 
 
 def trained(steps: int) -> str:
-    """The line with which an undisturbed trainer ends."""
     total = 7
     for step in range(1, steps + 1):
         total = (total * 31 + step) % 65521
@@ -102,7 +101,6 @@ class Runs:
         return newest()
 
     def next_of(self, record: dict[str, Any]) -> str:
-        """The number of the job that goes on."""
         (check,) = (each for each in record["checks"] if each["check"] == "next_job")
         return str(check["value"])
 

@@ -22,7 +22,6 @@ class _Option(ctypes.Structure):
 
 
 def library() -> Path | None:
-    """Slurm's own, where it is installed."""
     found = sorted(Path("/usr/lib").glob("*/slurm-wlm/libslurmfull*.so"))
     return found[0] if found else None
 

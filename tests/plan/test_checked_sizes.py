@@ -19,7 +19,6 @@ def cluster(*partitions: str) -> str:
 
 
 def checked(*partitions: str) -> dict[str, bool]:
-    """Role → whether its nodes run the health project."""
     slurm = slurm_of(plan_from(cluster(*partitions)))
     nodes = [("scheduler", slurm.scheduler.specs), ("login", slurm.login.specs)]
     nodes += [(array.name, array.specs) for array in slurm.node_arrays]

@@ -28,7 +28,6 @@ def generations(plan: Plan) -> dict[str, str]:
 
 
 def htc(change: str) -> str:
-    """TWO with other keys of the partition htc."""
     return TWO.replace("default: true", f"default: true, {change}")
 
 

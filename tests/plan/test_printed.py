@@ -97,7 +97,6 @@ def test_names_are_the_same_everywhere(name: str) -> None:
 
 
 def strings(value: Any) -> set[str]:
-    """Every text in plain data."""
     if isinstance(value, dict):
         return set().union(*map(strings, value.values()))
     if isinstance(value, list):

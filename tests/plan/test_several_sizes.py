@@ -53,7 +53,6 @@ def test_quota_and_addresses_count_every_size_at_its_limit() -> None:
 
 
 def addresses_of(plan: Plan) -> int:
-    """Addresses of the compute subnet that the plan counts."""
     reading = read_model(plan.resolved)
     assert reading.definition is not None
     return needed_addresses(reading.definition)["compute"]

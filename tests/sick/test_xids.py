@@ -76,7 +76,6 @@ def test_a_fault_of_the_driver_drains_its_node_until_the_next_boot(sick: SickClu
 
 
 def gpu_xid(node: SickNode) -> list[tuple[str, str]]:
-    """Verdict and detail of every record of the check."""
     return [(row["verdict"], row["detail"]) for row in node.result("quick")["checks"] if row["check"] == "gpu_xid"]
 
 

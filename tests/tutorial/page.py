@@ -13,8 +13,6 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def told(page: str, typed: Callable[[str], str]) -> str:
-    """The page with what `typed` says that each command prints."""
-
     def block(found: re.Match[str]) -> str:
         lines = []
         for command in re.findall(r"^\$ (.*)$", found[1], re.MULTILINE):

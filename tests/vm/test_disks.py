@@ -32,7 +32,6 @@ class Disks:
         return self.vm.ok(f". /job/disks.sh\n{script}")
 
     def digest(self, serial: str) -> str:
-        """Of every byte of a disk."""
         self.vm.ok("sync")
         return hashlib.sha256(self.vm.path(serial).read_bytes()).hexdigest()
 

@@ -103,7 +103,6 @@ class Cloud(Client):
         self.ok('/mnt/machine/accounting.sh "$1" >/dev/null', CLUSTER)
 
     def stop_controller(self) -> None:
-        """End slurmctld, as `systemctl stop` does."""
         self.ok('pid=$(</run/slurmctld.pid); kill "$pid"; while pgrep -x slurmctld >/dev/null; do sleep 0.05; done')
 
     def configure(self, **files: str) -> None:
@@ -114,7 +113,6 @@ class Cloud(Client):
 
     @contextmanager
     def with_settings(self, *lines: str) -> Iterator[None]:
-        """Other lines at the end of slurm.conf for a while."""
         path = self.folder / "etc/slurm.conf"
         before = path.read_text()
         self.configure(slurm=before + "\n".join([*lines, ""]))

@@ -19,7 +19,6 @@ GRACE_S = 5.0
 
 
 def bash(script: str, *arguments: str) -> list[str]:
-    """The words that run Bash text in which a pipe fails as a whole."""
     return ["bash", "-c", f"set -o pipefail; {script}", "bash", *arguments]
 
 

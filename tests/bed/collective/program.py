@@ -115,8 +115,6 @@ class Options:
 
 
 class Mpi:
-    """The few calls that are needed."""
-
     def __init__(self) -> None:
         self.rank, self.size = 0, 1
         if given("WITHOUT_MPI", ""):
@@ -195,7 +193,6 @@ class Mpi:
 
 
 def visible() -> list[str]:
-    """GPUs that this process sees, by their number on the node."""
     for name in ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES") if IS_RCCL else ("CUDA_VISIBLE_DEVICES",):
         if name in os.environ:
             return [word for word in os.environ[name].split(",") if word]
@@ -299,8 +296,6 @@ def short(value: float, width: int) -> str:
 
 
 class Log:
-    """NCCL's log of rank 0, as its releases write it."""
-
     def __init__(self, host: str, ranks: int, nodes: int) -> None:
         self.file = None
         self.version = given("NCCL_VERSION", "2.27.3+cuda12.9")

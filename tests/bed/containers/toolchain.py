@@ -30,7 +30,6 @@ rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 
 
 def toolchain() -> Path:
-    """What a node needs to build pyxis and enroot, with gcc."""
     return _layer(PACKAGES)
 
 

@@ -58,7 +58,6 @@ def _enter(leader: int) -> list[str]:
 
 
 def _wait_until_booted(shell: int, name: str) -> int:
-    """The host's number of the container's first process."""
     deadline, pause = time.monotonic() + BOOT_S, 0.1
     time.sleep(FIRST_LOOK_S)
     while time.monotonic() < deadline:

@@ -81,8 +81,6 @@ UNKNOWN = System("opensuse-leap", "15.6", "suse opensuse")
 
 @dataclass(frozen=True)
 class NodeKind:
-    """What the platform knows of a node."""
-
     role: Role
     vm_size: str
     system: System = UBUNTU_22

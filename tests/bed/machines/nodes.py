@@ -74,7 +74,6 @@ def booted_node(kind: NodeKind, files: Mapping[str, str] | None = None) -> Itera
 
 @contextmanager
 def booted_image(kind: NodeKind, files: Mapping[str, str] | None = None) -> Iterator[Path]:
-    """The layer of such a node before its first boot."""
     with overlay_machine(node_root()) as machine:
         images.prepare(machine, kind)
         # chronyd runs without touching the clock, which is the host's.

@@ -32,8 +32,6 @@ SCRIPT = Path(__file__).with_name("machine.sh")
 
 @dataclass(frozen=True)
 class Bind:
-    """A file or folder of the host that the machine sees."""
-
     source: Path
     target: str
     writable: bool = False
@@ -275,7 +273,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """The host's numbers of a process' children."""
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 

@@ -61,7 +61,6 @@ class AmdGpus:
             self._files.write(path, text)
 
     def heal(self) -> None:
-        """Driver, GPUs, links and rocm-smi as of a healthy node."""
         self.load_driver()
         for place in range(GPUS):
             self.add_gpu(place)
@@ -128,8 +127,6 @@ class AmdGpus:
 
 
 class AmdNode(AmdGpus):
-    """A converged MI300X node of the script tests."""
-
     def __init__(self, node: Node, *, deep_s: int = 0) -> None:
         self.node: Healthy = healthy(node, MI300X, deep_s=deep_s)
         super().__init__(self.node)

@@ -66,7 +66,6 @@ def append(name: str, line: str) -> None:
 
 
 def taken(name: str) -> bool:
-    """Whether a test asked for a fault, which then happens once."""
     try:
         os.unlink(f"{STATE}/{name}")
     except FileNotFoundError:

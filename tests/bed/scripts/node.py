@@ -144,7 +144,6 @@ class Node:
             target.write_bytes(content)
 
     def link(self, tool: str) -> None:
-        """Make a real tool reachable."""
         found = shutil.which(tool)
         assert found is not None, f"the tests need {tool}"
         (self.bin / tool).symlink_to(found)
@@ -217,7 +216,6 @@ class Node:
             (self.state / name).unlink(missing_ok=True)
 
     def environment(self) -> dict[str, str]:
-        """What the node agent and systemd set, and our own variables."""
         functions = {} if self.project == WITHOUT_FUNCTION else {"BASH_FUNC_timeout%%": TIMEOUT_FUNCTION}
         for tool in ("mountpoint", "systemctl"):
             light = self.state / f"{tool}.sh"

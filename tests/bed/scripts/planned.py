@@ -27,8 +27,6 @@ VM_A, VM_B = "0ad2c2d8-0001-4b5c-9d3e-a00000000001", "0ad2c2d8-0001-4b5c-9d3e-b0
 
 
 class Planned:
-    """A `Healthy` node: `says` decides what its next runs find."""
-
     def __init__(self, node: Healthy) -> None:
         self.node = node
         checks = node.root / "opt/cycleforge/slurm_nhc/checks.sh"
@@ -69,7 +67,6 @@ class Planned:
             path.rmdir() if path.is_dir() else path.unlink()
 
     def boots(self, boot_id: str) -> None:
-        """The same, with its deep run before slurmd."""
         self.reboot(boot_id)
         self.runs("deep", "boot")
 
@@ -95,7 +92,6 @@ class Planned:
         return dict(self._note())
 
     def stands(self) -> list[str]:
-        """Kind and cure of all that stands, such as `quick reboot`."""
         return sorted(" ".join(value.split()[:2]) for key, value in self._note() if key == "found")
 
     def _note(self) -> list[tuple[str, str]]:

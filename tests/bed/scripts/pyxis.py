@@ -69,7 +69,6 @@ def platform_node(make_node: MakeNode) -> Node:
 
 
 def compiler(node: Node) -> None:
-    """gcc, make and the headers, as the slurm project installs them."""
     node.fake("make", MAKE)
     node.fake("gcc", "exit 0")
     node.fake("setcap", "exit 0")
@@ -105,7 +104,6 @@ def all_scripts(node: Node) -> str:
 
 
 def settings(node: Node, **values: str) -> None:
-    """What 10-enroot.sh writes for the boot unit."""
     known = {"scratch": "", "nvme_mount_point": "/nvme", "credentials": "", "min_free_gib": "60", "mount_home": "leave"}
     lines = (f"{key}={value}\n" for key, value in (known | {"role": "execute"} | values).items())
     node.write("etc/cycleforge/enroot.conf", "".join(lines))

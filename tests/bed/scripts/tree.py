@@ -17,8 +17,6 @@ class Entry(NamedTuple):
 
 
 class Tree:
-    """Every entry of a folder, parents before what they hold."""
-
     def __init__(self, entries: list[Entry]) -> None:
         self.entries = entries
 

@@ -278,7 +278,6 @@ class Server:
             path.write_text(json.dumps(config))
 
     def forget_result(self) -> None:
-        """As start.sh before a new run."""
         (self.root / "var/lib/cycleforge/status.json").unlink(missing_ok=True)
 
     def run_until(self, moment: str) -> subprocess.CompletedProcess[str]:

@@ -63,5 +63,4 @@ class Interpreter:
 
 @functools.cache
 def warm() -> Interpreter:
-    """That of this process."""
     return Interpreter()

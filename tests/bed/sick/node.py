@@ -28,8 +28,6 @@ HOST_POOL = "var/lib/hyperv/.kvp_pool_3"
 
 
 class SickNode(hardware.Hardware):
-    """A node of a `SickCluster`, by its name in Slurm."""
-
     kept = hardware.Hardware.kept | set(image.KEPT)
 
     def __init__(self, cluster: SickCluster, name: str, vm_size: str, attributes: Mapping[str, str]) -> None:
@@ -57,7 +55,6 @@ class SickNode(hardware.Hardware):
         return done.output
 
     def health(self, *words: str, timeout_s: float = COMMAND_S, **environment: str) -> tuple[int, str]:
-        """health.sh with these words; its exit code and what it said."""
         settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in environment.items())
         done = self.run(f'{settings} bash {HEALTH} "$@"', *words, timeout_s=timeout_s)
         return done.code, done.output
@@ -85,7 +82,6 @@ class SickNode(hardware.Hardware):
         return done.code, done.output
 
     def epilog(self) -> tuple[int, str]:
-        """The epilog by hand; its exit code and what it said."""
         return self.hook("epilog")
 
     def healthagent(self, errors: int) -> None:
@@ -140,11 +136,9 @@ class SickNode(hardware.Hardware):
         self._mounts({other: "rw,hard" for other in image.MOUNTS if other != name})
 
     def read_only(self, name: str = "shared") -> None:
-        """One of the shared file systems refuses to be written to."""
         self._mounts({other: "ro" if other == name else "rw,hard" for other in image.MOUNTS})
 
     def hang_mount(self, name: str = "shared") -> None:
-        """One of the shared file systems does not answer."""
         self.state("stat.hang", f"/{name}")
         self.fake("stat", image.STAT)
 
@@ -214,7 +208,6 @@ class SickNode(hardware.Hardware):
         self.new_vm()
 
     def make_disk(self) -> None:
-        """A new VM with its new disk."""
         image.node_disk(self.disk, self.vm_size, self.attributes)
         vm = str(uuid4())
         (self.disk / "state/vm_id").write_text(vm)

@@ -117,7 +117,6 @@ class Storm:
         return number
 
     def story(self) -> str:
-        """How to repeat it, and what happened."""
         return "\n".join([f"seed {self.seed}, {len(self.events)} events", *self.events])
 
     # Events: each says what it was

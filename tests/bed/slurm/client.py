@@ -75,7 +75,6 @@ class Client(ABC):
         return self.states()[node]
 
     def submit(self, script: str, *options: str) -> str:
-        """Submit Bash text; the job's number."""
         output = f"--output={self.shared_inside}/%j.out"
         words = ["sbatch", "--parsable", f"--chdir={self.shared_inside}", output, *options]
         return self.ok('printf "#!/bin/bash\\n%s\\n" "$1" | "${@:2}"', script, *words).strip()
@@ -87,7 +86,6 @@ class Client(ABC):
         return number
 
     def release(self, number: str) -> None:
-        """Let a job of `submit_held` end."""
         (self.shared / f"go.{number}").touch()
 
     def output(self, name: str) -> str:
@@ -111,11 +109,9 @@ class Client(ABC):
         return self.job(number)
 
     def drain(self, node: str, reason: str) -> None:
-        """Drain as an administrator does."""
         self.slurm("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
 
     def resume(self, *nodes: str) -> None:
-        """Resume as an administrator does."""
         self.slurm("scontrol", "update", f"NodeName={','.join(nodes)}", "State=RESUME")
 
     def all_resumed(self) -> bool:
@@ -127,5 +123,4 @@ class Client(ABC):
 
 
 def fields(text: str) -> dict[str, str]:
-    """The `name=value` words of a line of `scontrol --oneliner`."""
     return dict(word.split("=", 1) for word in text.split() if "=" in word)

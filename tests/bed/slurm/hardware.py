@@ -30,7 +30,6 @@ UPTIME_S = 100_000
 
 
 def build(folder: Path) -> None:
-    """Everything below the folder that the machine sees as /fake."""
     heal(folder)
     ethernet = port(folder, "mlx5_an0")
     for name, text in (HEALTHY_PORT | {"link_layer": "Ethernet", "rate": "100 Gb/sec (2X HDR)"}).items():
@@ -99,7 +98,6 @@ def port(folder: Path, device: str) -> Path:
 
 
 def heal_port(folder: Path, number: int) -> None:
-    """Let a port be active, at full speed, with no link losses."""
     files = port(folder, f"mlx5_ib{number}")
     for name, text in HEALTHY_PORT.items():
         _write(files / name, text + "\n")
@@ -137,7 +135,6 @@ class Hardware:
         self.state("gpus", " ".join(map(str, range(count))))
 
     def field(self, gpu: int, name: str, value: str) -> None:
-        """Another answer of nvidia-smi for one field of one GPU."""
         self.state(f"gpu/{gpu}.{name}", value)
 
     def kernel(self, *lines: str) -> None:
@@ -161,7 +158,6 @@ class Hardware:
         _write(port(self.files, f"mlx5_ib{number}") / "counters" / name, f"{value}\n")
 
     def memory_kib(self, total: int) -> None:
-        """The VM shows this much memory."""
         memory(self.files, total)
 
     def disk_gone(self, number: int) -> None:

@@ -134,6 +134,5 @@ def _complete(root: Path) -> None:
 
 
 def _release_of(*slurmctld: str) -> tuple[int, ...]:
-    """The release that this command says with -V."""
     said = subprocess.run([*slurmctld, "-V"], env={"PATH": PATH}, capture_output=True, text=True, check=True).stdout
     return slurm_release(said.split()[-1])

@@ -144,7 +144,6 @@ class User:
         return {**path, **dict.fromkeys(SECRETS, "not-a-Real-password-1")}
 
     def tunnels(self) -> list[int]:
-        """Processes of `az` that still run."""
         log = Path(self.az["log"])
         asked = [json.loads(line)[0] for line in log.read_text().splitlines()] if log.exists() else []
         return [pid for pid in asked if az.still_runs(pid, self.folder / "az.json")]

@@ -31,7 +31,6 @@ def why_not() -> str | None:
 
 
 def new_key(path: Path) -> Path:
-    """A private key; the public one is beside it."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", path], check=True)
     return path
 
@@ -81,7 +80,6 @@ class Host:
 
     @property
     def host_key(self) -> str:
-        """Its public host key, type and value."""
         return " ".join(self.key.with_suffix(".pub").read_text().split()[:2])
 
     def cut(self) -> None:

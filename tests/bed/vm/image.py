@@ -32,8 +32,6 @@ _problem: str | None = None
 
 @dataclass(frozen=True)
 class Image:
-    """What QEMU boots. Neither file is ever written to."""
-
     kernel: Path
     root_disk: Path
     root_argument: str

@@ -78,7 +78,6 @@ class Machine:
     # ------------------------------------------------------------ disks, from outside
 
     def path(self, serial: str) -> Path:
-        """The file behind a disk."""
         return self.folder / f"{serial}.img"
 
     def wipe(self, *serials: str) -> None:
@@ -145,7 +144,6 @@ class Machine:
     # ------------------------------------------------------------ commands
 
     def shell(self, script: str, *, limit: float = COMMAND_S) -> tuple[int, str]:
-        """Run a Bash script as root; exit code and output."""
         self._send(script)
         code, _, output = self._answer(limit).partition(b" ")
         return int(code), base64.b64decode(output).decode(errors="replace")
@@ -158,7 +156,6 @@ class Machine:
         return output.rstrip("\n")
 
     def console(self) -> str:
-        """The end of what the kernel said."""
         file = self.folder / "console.log"
         return "\n".join(file.read_text(errors="replace").splitlines()[-25:]) if file.exists() else ""
 

@@ -33,7 +33,6 @@ TEMPLATES = (
 
 
 def strangers() -> list[Path]:
-    """Modules that are not the home of a kind."""
     homes = {path for pattern in HOMES for path in PACKAGE.glob(pattern)}
     return sorted(path for path in PACKAGE.rglob("*.py") if path not in homes)
 

@@ -35,7 +35,6 @@ class Clusters:
                          "terminate_cluster": self._terminate, "retry": self._retry}  # fmt: skip
 
     def run(self, words: list[str]) -> dict[str, Any]:
-        """One of them; `words` begin with its name."""
         name = words[words.index("-c") + 1] if "-c" in words else words[1]
         if name not in self._site.clusters:
             return {"status": 1, "output": self.warnings, "errors": f"**** Error: Cluster '{name}' was not found\n"}

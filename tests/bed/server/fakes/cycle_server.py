@@ -86,7 +86,6 @@ class CycleServer:
         return "Preparing" if self._site.faults.strikes("scheduler_polls") else "Ready"
 
     def import_records(self) -> None:
-        """Take the files of the import folder and rename them."""
         # Whoever dropped a file may have taken it back, or the folder.
         with contextlib.suppress(FileNotFoundError), self._site.lock:
             found = os.listdir(self._records)  # noqa: PTH208 - a hundred times a second, without a Path each

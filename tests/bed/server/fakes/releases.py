@@ -75,5 +75,4 @@ def unknown() -> Iterator[Release]:
 
 
 def works(release: Release) -> bool:
-    """Whether one of the two ways leads to a login."""
     return release.initialize == "works" or (release.reads_cycleserver and release.encodes)

@@ -26,7 +26,6 @@ class Served(Site):
     """A site that can be set and read from outside."""
 
     def control(self, argv: list[str], _: dict[str, Any]) -> dict[str, Any]:
-        """Set what the JSON object says; the state afterwards."""
         wanted = json.loads(argv[0])
         if "release" in wanted:
             self.cli = next(release for release in KNOWN if release.build == wanted["release"])

@@ -135,7 +135,6 @@ class Site(State):
         return 404, b"no such page"
 
     def put(self, target: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
-        """A deployment that the server itself writes."""
         path = urlparse(target).path
         if "/deployments/" not in path:
             return 405, b""
