@@ -41,12 +41,12 @@ class Need:
 
 
 def group_of(plan: Plan) -> str:
-    """The deployment's own group, which need not be there yet."""
+    """Return the scope of the deployment's own group, which need not exist yet."""
     return f"{SUBSCRIPTION}/resourceGroups/{plan.resource_group}"
 
 
 def needs(plan: Plan, environment: Mapping[str, str]) -> tuple[Need, ...]:
-    """Everything; what the definition leaves to a variable that is not set is left out."""
+    """Return every need; what the definition leaves to a variable that is not set is left out."""
     elsewhere = [
         *_existing_network(plan), *_hub(plan, environment), *_zones(plan), *_roles_elsewhere(plan),
         *_linked(plan), *_vaults(plan, environment),

@@ -15,7 +15,7 @@ from .resource_ids import network_id, server_id
 
 
 def of_server(plan: Plan, reader: Reader) -> str | None:
-    """The first address of the kind that users reach; None where the server is missing or has none."""
+    """Return the first address of the kind that users reach; None if the server is missing or has none."""
     machine = reader.find(by_id(server_id(plan, reader.subscription))) or {}
     for interface in listed_below(machine, "properties", "networkProfile", "networkInterfaces"):
         found = reader.get(by_id(str(interface.get("id"))))
@@ -43,7 +43,7 @@ def bastion(vnet_id: str, reader: Reader) -> tuple[str, str] | None:
 
 
 def of_login_node(plan: Plan, cluster: str, reader: Reader) -> str | None:
-    """A login node's; None where Azure knows none.
+    """Return the address of a login node; None if Azure knows none.
 
     CycleCloud tags what it creates with the name of the cluster and with the node array's, but no node of an array with
     its own name: https://learn.microsoft.com/azure/cyclecloud/how-to/tag-nodes. Machines of a flexible scale set have

@@ -64,14 +64,14 @@ def content_of(folder: Path) -> str:
 
 
 def look(plan: Plan, reader: Reader) -> Seen | None:
-    """The deployment of this name, asked anew; None where there has never been one."""
+    """Return the deployment of this name, asked anew; None if there has never been one."""
     reader.forget()
     body = reader.find(resource_manager.deployment(plan.deployment_name))
     return None if body is None else _seen(plan, reader, body)
 
 
 def last(plan: Plan, reader: Reader) -> Seen | None:
-    """The same, or the deployment stack of this name, which somebody made by hand."""
+    """Return the same, or the deployment stack of this name, which somebody created by hand."""
     reader.forget()
     stack, plain = reader.together(
         [lambda: _stack(plan, reader), lambda: reader.find(resource_manager.deployment(plan.deployment_name))]

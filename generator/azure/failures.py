@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from .. import catalog
 from ..records import record
@@ -24,13 +25,7 @@ class Failure:
     fix: str | None
 
     def as_json(self) -> dict[str, str | None]:
-        return {
-            "part": self.part,
-            "code": self.code,
-            "message": self.message,
-            "words": self.words,
-            "fix": self.fix,
-        }
+        return asdict(self)
 
 
 def explained(causes: Iterable[Cause], *, part: str = "", name: str, group: str) -> tuple[Failure, ...]:

@@ -40,12 +40,12 @@ LIMIT_S = 600
 
 
 def status(plan: Plan, writer: Writer) -> str | None:
-    """What the server says of them; None where this deployment has no server. Raises Refused and NotAsked."""
+    """Return what the server says of its first boot; None without a server. Raises Refused and NotAsked."""
     return None if plan.server is None else printed(finished(begin_status(plan, writer), LIMIT_S))
 
 
 def begin_status(plan: Plan, writer: Writer) -> Begun:
-    """Ask for them; Azure runs one command at a time on a VM, and none can be taken back."""
+    """Ask for the status; Azure runs one command at a time on a VM, and none can be taken back."""
     if plan.server is None:
         raise NotAsked("the deployment has no server of its own")
     body = {"commandId": "RunShellScript", "script": [SHOW]}
@@ -180,7 +180,7 @@ class BootWatch:
         self._told = 0
 
     def look(self, parts: Iterable[Part]) -> list[str]:
-        """Begin to ask if the first boot goes on; what is to be said, each sentence once."""
+        """Start to ask while the first boot continues; return what is new to tell, each sentence once."""
         running = _running(parts)
         if running is not None and self._plan.server is not None and not self._is_asking:
             self._extension, self._is_asking = running.resource.id, True
@@ -194,7 +194,7 @@ class BootWatch:
         return with_steps(parts, self._extension, self._steps) if self._steps else parts
 
     def end(self, pause: Callable[[], None]) -> str | None:
-        """What the server says in the end; None without a server. Raises Refused and NotAsked."""
+        """Return what the server says in the end; None without a server. Raises Refused and NotAsked."""
         self._awaited()
         if self._command is not None:
             text = printed(finished(self._command, LIMIT_S))

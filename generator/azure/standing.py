@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from ..plan.deployment import Plan
 from ..records import record
 from . import deployment
+from .answers import below, listed_below
 from .deployment import Seen
 from .reader import Reader
 from .refusals import NotAsked, Refused
@@ -52,7 +53,7 @@ class Standing:
 
 
 def standing(plan: Plan, reader: Reader) -> Standing:
-    """Ask. One round of requests."""
+    """Ask Azure, in one round of requests."""
     if plan.server is None:
         not_ours = Unknown("the server is not this deployment's")
         return Standing(known(lambda: deployment.last(plan, reader)), not_ours, not_ours)
@@ -80,7 +81,7 @@ def known(ask: Callable[[], _Answer]) -> _Answer | Unknown:
 def _power(view: Mapping[str, Any] | None) -> str | Unknown:
     if view is None:
         return "none"
-    for each in _statuses(view):
+    for each in listed_below(view, "statuses"):
         code = str(each.get("code", "")).casefold()
         if code.startswith(_POWER):
             return code.removeprefix(_POWER)
@@ -90,13 +91,10 @@ def _power(view: Mapping[str, Any] | None) -> str | Unknown:
 def _boot(extension: Mapping[str, Any] | None) -> Boot:
     if extension is None:
         return Boot("none", "", "")
-    properties = extension.get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
-    state = _BOOT.get(str(properties.get("provisioningState", "")).casefold(), "running")
+    state = _BOOT.get(str(below(extension, "properties", "provisioningState")).casefold(), "running")
     if state != "failed":
         return Boot(state, "", "")
-    view = properties.get("instanceView")
-    said = [str(each.get("message", "")) for each in _statuses(view if isinstance(view, Mapping) else {})]
+    said = [str(each.get("message", "")) for each in listed_below(extension, "properties", "instanceView", "statuses")]
     return Boot(state, *_why("\n".join(said)))
 
 
@@ -107,8 +105,3 @@ def _why(said: str) -> tuple[str, str]:
     error = next((line.removeprefix("error: ") for line in reversed(lines) if line.startswith("error: ")), "")
     hint = next((line.removeprefix("hint: ") for line in reversed(lines) if line.startswith("hint: ")), "")
     return error or (lines[-1] if lines else "Azure does not say why"), hint
-
-
-def _statuses(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    listed = view.get("statuses")
-    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []

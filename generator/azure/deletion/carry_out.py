@@ -40,7 +40,7 @@ class Deleting:
         self._shown = {each.casefold() for each in _ids(decision)}
 
     def run(self) -> tuple[Decision, tuple[NotSeen, ...]]:
-        """What is left in the end, and what could not be asked. Raises Stopped, Refused, NotAsked."""
+        """Return what is left in the end, and what could not be asked. Raises Stopped, Refused, NotAsked."""
         if self._decision.nodes and not self._is_going:
             self._end_nodes()
         for turn in TURNS:

@@ -57,7 +57,7 @@ def group(name: str) -> Call:
 
 
 def delete_group(group_id: str) -> Call:
-    """With all that is in it; machines at once."""
+    """Delete a group with everything in it; machines are not shut down first."""
     forced = {"api-version": RESOURCES, "forceDeletionTypes": _FORCED}
 
     def write(clients: Clients) -> object:
@@ -97,19 +97,19 @@ def _version(resource_id: str) -> str:
 
 
 def tagged(tag: str, value: str) -> Call:
-    """Resources of the whole subscription."""
+    """List resources of the whole subscription."""
     wanted = " and ".join(f"{key} eq '{_inside(text)}'" for key, text in (("tagName", tag), ("tagValue", value)))
     return Call(lambda clients: clients.resources.resources.list(filter=wanted))
 
 
 def tag(resource_id: str, tags: Mapping[str, str]) -> Call:
-    """Tags beside those that a resource has."""
+    """Add tags to those that a resource has."""
     body: Any = {"operation": "Merge", "properties": {"tags": dict(tags)}}
     return Call(lambda clients: clients.resources.tags.begin_update_at_scope(whole(resource_id), body), only_asks=False)
 
 
 def locks(subscription_id: str) -> Call:
-    """Of a subscription, its groups and its resources."""
+    """List the locks of a subscription, its groups and its resources."""
     return Call(lambda clients: clients.locks(subscription_id).management_locks.list_at_subscription_level())
 
 
@@ -162,7 +162,7 @@ def operations(deployment_id: str) -> Call:
 
 
 def stack(subscription_id: str, name: str) -> Call:
-    """One that was made by hand."""
+    """Return a stack, which somebody created by hand."""
     at = f"/subscriptions/{subscription_id}/providers/Microsoft.Resources/deploymentStacks/{name}"
     return Call(
         lambda clients: clients.resources.resources.get_by_id(whole(at), api_version=_STACKS),
@@ -171,7 +171,7 @@ def stack(subscription_id: str, name: str) -> Call:
 
 
 def delete_stack(stack_id: str) -> Call:
-    """Only its record: what it made stays."""
+    """Delete only its record: what it created stays."""
     kinds = ("Resources", "ResourceGroups", "ManagementGroups")
     detach = {"api-version": _STACKS} | {f"unmanageAction.{kind}": "detach" for kind in kinds}
 
