@@ -20,7 +20,6 @@ from typing import Any
 
 STARTS = (("Acquiring", "Allocation"), ("Preparing", "Started"), ("Ready", "Started"))
 ENDS = (("Terminating", "Terminated"), ("Off", "Off"))
-DEALLOCATES = (("Terminating", "Deallocated"), ("Deallocated", "Deallocated"))
 """(Status, State), one step each."""
 
 
@@ -52,8 +51,6 @@ class Node:
     retries: int = 0
     address: str = ""
     steps: list[tuple[str, str]] = field(default_factory=list)
-    attributes: dict[str, Any] = field(default_factory=dict)
-    """What a version adds, or a node was created with."""
 
     @property
     def is_fixed(self) -> bool:
@@ -96,7 +93,7 @@ class Node:
             record["StatusMessage"] = self.message
         if self.address:
             record |= {"PrivateIp": self.address, "Hostname": self.name}
-        return record | self.attributes
+        return record
 
 
 @dataclass
@@ -114,16 +111,6 @@ class Array:
 
 
 @dataclass
-class Operation:
-    """What was accepted once."""
-
-    action: str
-    request_id: str
-    nodes: list[Node]
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
-
-
-@dataclass
 class Cluster:
     """One cluster."""
 
@@ -132,14 +119,13 @@ class Cluster:
     nodes: list[Node]
     state: str = ""
     target: str = ""
-    operations: list[Operation] = field(default_factory=list)
 
-    def add(self, array: str, count: int, **attributes: Any) -> list[Node]:
+    def add(self, array: str, count: int) -> list[Node]:
         """New nodes, on their way."""
         taken = {node.name for node in self.nodes}
         names = (f"{self.name}-{array}-{number}" for number in range(1, 100_000))
         free = (name for name in names if name not in taken)
-        added = [Node(next(free), array, self.arrays[array].machine_type, attributes=attributes) for _ in range(count)]
+        added = [Node(next(free), array, self.arrays[array].machine_type) for _ in range(count)]
         for node in added:
             node.goes("Started", STARTS)
             node.status, node.state = node.steps.pop(0)
@@ -196,14 +182,10 @@ class Cluster:
 class State:
     """One site."""
 
-    version: str = "8.9.1"
     clusters: dict[str, Cluster] = field(default_factory=dict)
     failing: list[Failing] = field(default_factory=list)
     unknown_types: set[str] = field(default_factory=set)
     """Machine types that the server does not know yet."""
-    requests: dict[str, Operation] = field(default_factory=dict)
-    """By request id, of all clusters."""
-    imported: list[dict[str, str]] = field(default_factory=list)
     names: str = "Name"
     """How attributes of nodes are spelled: `Name`, or `name` with the first letter small."""
     lists_nodes: bool = True
@@ -227,15 +209,7 @@ class State:
         """The nodes as this site spells them."""
         return [dict(self._spelled(node.record)) for node in cluster.nodes]
 
-    def is_at_least(self, version: str) -> bool:
-        """Whether this release has what came with another."""
-        return _numbers(self.version) >= _numbers(version)
-
     def _spelled(self, record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         for name, value in record.items():
             if name != "StatusMessage" or self.tells_messages:
                 yield (name if self.names == "Name" else name[:1].lower() + name[1:]), value
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))

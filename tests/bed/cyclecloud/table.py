@@ -1,7 +1,6 @@
 """Which requests there are.
 
-`path` has `{name}` for one part; `query` are the options, `body` and `form` the fields that must be there; `since` is
-the release that brought it, `anonymous` what is answered without a login.
+`path` has `{name}` for one part; `query` are the options.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 from tests.bed.arm.exchange import Asked, NotInTableError
 
-from .documented import DOCUMENTED, body_of
+from .documented import DOCUMENTED
 from .undocumented import UNDOCUMENTED
 
 
@@ -31,10 +29,6 @@ class Row:
     source: str
     is_documented: bool
     query: tuple[str, ...] = ()
-    body: tuple[str, ...] = ()
-    form: tuple[str, ...] = ()
-    since: str = ""
-    anonymous: bool = False
 
     @property
     def answers(self) -> Callable[..., Any]:
@@ -61,19 +55,8 @@ def row_of(asked: Asked) -> tuple[Row, dict[str, str]]:
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(row.path))
         matched = re.fullmatch(pattern, asked.path)
         if matched is not None and row.method == asked.method:
-            _check(row, asked)
+            if unknown := asked.query.keys() - {*row.query}:
+                raise NotInTableError(f"{asked.line}: the option {', '.join(sorted(unknown))} is not in the table")
             asked.row = row.source
             return row, matched.groupdict()
     raise NotInTableError(f"{asked.line}: neither table has it")
-
-
-def _check(row: Row, asked: Asked) -> None:
-    unknown = asked.query.keys() - {*row.query}
-    if unknown:
-        raise NotInTableError(f"{asked.line}: the option {', '.join(sorted(unknown))} is not in the table")
-    absent = [field for field in row.body if field not in body_of(asked)]
-    if row.form:
-        given = dict(parse_qsl(asked.body.decode())) if isinstance(asked.body, bytes) else {}
-        absent += [field for field in row.form if field not in given]
-    if absent:
-        raise NotInTableError(f"{asked.line}: the body has no {', '.join(absent)}")

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl
 
 from tests.bed.arm.exchange import Answer, Asked, NotInTableError
 
@@ -71,19 +70,6 @@ def _condition(node: Node) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def clusters(state: State, asked: Asked, parts: Mapping[str, str]) -> Any:
-    """An unknown name is an empty list."""
-    wanted = [each for each in state.clusters.values() if parts.get("cluster", each.name) == each.name]
-    return [
-        {
-            "ClusterName": each.name, "State": each.state or "Off", "TargetState": each.target or "Off",
-            "Nodes": [node.record for node in each.nodes if node.is_fixed],
-            "NodeArrays": [{"Template": name, "Count": len(each.of(name))} for name in each.arrays],
-        }
-        for each in wanted
-    ]  # fmt: skip
-
-
 def start_cluster(state: State, asked: Asked, parts: Mapping[str, str]) -> Any:
     cluster = found(state, parts)
     if cluster.target != "Started":
@@ -105,21 +91,11 @@ def retry(state: State, asked: Asked, parts: Mapping[str, str]) -> Any:
     return {}
 
 
-def import_cluster(state: State, asked: Asked, parts: Mapping[str, str]) -> Any:
-    assert isinstance(asked.body, bytes)
-    state.imported.append({"name": parts["cluster"]} | dict(parse_qsl(asked.body.decode())))
-    return {}
-
-
-def metadata(state: State, asked: Asked, parts: Mapping[str, str]) -> Any:
-    return {"entra": {"enabled": False}}
-
-
 def health(state: State, asked: Asked, parts: Mapping[str, str]) -> Any:
     return Answer(200, b"<html><body></body></html>")
 
 
 UNDOCUMENTED: Answers = {
-    "query": query, "clusters": clusters, "start cluster": start_cluster, "terminate cluster": terminate_cluster,
-    "retry": retry, "import cluster": import_cluster, "metadata": metadata, "health": health,
+    "query": query, "start cluster": start_cluster, "terminate cluster": terminate_cluster, "retry": retry,
+    "health": health,
 }  # fmt: skip
