@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.jobs.running import JobFolder, job, job_folder, plan_with
+from tests.jobs.running import FAKES, JobFolder, job, job_folder, plan_with
 
 PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4
 NODES = ("hpc-1", "hpc-2", "hpc-3", "hpc-4")
-# Fields and words: https://slurm.schedmd.com/scontrol.html; a node without slurmd shows None.
-SCONTROL = r"""#!/usr/bin/env bash
-case "$1 $2" in
-    "show hostnames") printf '%s\n' ${FAKE_NODES} ;;
-    "show job") echo "JobId=$3 JobName=x"; echo "   SubmitTime=2026-11-23T06:59:00 EligibleTime=2026-11-23T06:59:00"
-        echo "   StartTime=${FAKE_ALLOCATED} EndTime=2026-11-23T08:00:00 Deadline=N/A" ;;
-    "show node") echo "NodeName=$3 Arch=x86_64"
-        started="$(cat "${FAKE_STATES}/$3.slurmd" 2>/dev/null || echo 2026-11-23T07:05:00)"
-        echo "   BootTime=2026-11-23T07:03:00 SlurmdStartTime=${started}"
-        echo "   LastBusyTime=2026-11-23T07:05:30 ResumeAfterTime=None" ;;
-    "show config") echo "ResumeRate              = 300 nodes/min"; echo "ResumeTimeout           = 600 sec" ;;
-    *) echo "slurm 24.05.4" ;;
-esac
-"""
-# pyxis adds its options to srun's help; a container that starts late says so by its clock.
-SRUN = r"""#!/usr/bin/env bash
-if [[ "$1" == --help ]]; then
-    if [[ ! -e "${FAKE_STATES}/no-pyxis" ]]; then echo "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH"; fi
-    exit 0
-fi
-exec "${FAKE_SRUN}" "$@"
-"""
-DATE = r"""#!/usr/bin/env bash
-if [[ "$*" == +%s.%N && -e "${FAKE_STATES}/${SLURMD_NODENAME:-none}.late" ]]; then
-    exec /usr/bin/date -d "+$(cat "${FAKE_STATES}/${SLURMD_NODENAME}.late") seconds" +%s.%N
-fi
-exec /usr/bin/date "$@"
-"""
 
 
 class Start:
@@ -50,10 +23,7 @@ class Start:
         self.state = tmp_path / "states"
         self.state.mkdir()
         tools = tmp_path / "tools"
-        tools.mkdir()
-        for name, text in (("scontrol", SCONTROL), ("srun", SRUN), ("date", DATE)):
-            (tools / name).write_text(text)
-            (tools / name).chmod(0o755)
+        shutil.copytree(FAKES / "start", tools)
         fakes = self.folder.environment["PATH"].split(":")[0]
         self.folder.environment |= {
             "PATH": f"{tools}:{self.folder.environment['PATH']}", "FAKE_SRUN": f"{fakes}/srun", "TZ": "UTC",

@@ -15,53 +15,10 @@ from generator.plan.job_figures import job_tables
 from generator.recipes import recipe
 from tests.bed import parts
 from tests.bed.plans import plan_from
-from tests.jobs.running import JobFolder, job, job_folder, plan_with
+from tests.jobs.running import FAKES, JobFolder, job, job_folder, plan_with
 
 PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4
 NODES = ("hpc-1", "hpc-2", "hpc-3", "hpc-4")
-# As fio 3.33 prints it: 32 MiB written at 270,809 KiB/s. Fields: https://fio.readthedocs.io/en/latest/fio_doc.html#terse-output
-FIO = r"""#!/usr/bin/env bash
-# fio with a terse line of 130 fields. State in FAKE_FIO: NODE.WAY has the rate in KiB/s, or `crash`, or `half`; with NODE.WAY.once the first time only.
-for word in "$@"; do case "${word}" in --rw=*) way="${word#*=}" ;; esac; done
-rate=270000 file="${FAKE_FIO}/${SLURMD_NODENAME}.${way}"
-if [[ -e "${file}" ]]; then
-    read -r rate <"${file}"
-    if [[ -e "${file}.once" ]]; then rm "${file}" "${file}.once"; fi
-fi
-if [[ "${rate}" == crash ]]; then echo "fio: io_u error on file: Input/output error" >&2; exit 1; fi
-line="3;fio-3.33;cycleforge;0;0"
-for ((field = 6; field <= 130; field++)); do
-    case "${way}.${field}" in
-        read.6 | write.47) line+=";32768" ;;
-        read.7 | write.48) line+=";${rate}" ;;
-        *) line+=";0" ;;
-    esac
-done
-if [[ "${rate}" == half ]]; then line="${line:0:80}"; fi
-echo "${line}"
-"""
-IOR = r"""#!/usr/bin/env bash
-# IOR's summary as 4.0.0 prints it. State in FAKE_FIO: ior.tasks, ior.crash; ior.crash_once fails one launch.
-# Form: hpc/ior, src/ior-output.c; see IOR_TABLES below.
-if [[ -e "${FAKE_FIO}/ior.crash_once" ]]; then rm "${FAKE_FIO}/ior.crash_once"; echo "srun: error: task 0: Segmentation fault"; exit 139; fi
-tasks="$(cat "${FAKE_FIO}/ior.tasks" 2>/dev/null || echo 8)"
-echo "IOR-4.0.0: MPI Coordinated Test of Parallel I/O"
-if [[ -e "${FAKE_FIO}/ior.crash" ]]; then exit 1; fi
-printf '\nSummary of all tests:\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) Stonewall(s) Stonewall(MiB) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum\n'
-for row in "write 900.00" "read 1800.00"; do
-    read -r way rate <<<"${row}"
-    printf '%-9s %10s %10s %10s 0.00 1.00 1.00 1.00 0.00 0.1 NA NA 0 %s 2 1 1 1 1 0 0 1 2097152 1048576 16.0 POSIX 0\n' "${way}" "${rate}" "${rate}" "${rate}" "${tasks}"
-done
-echo "Finished            : Mon Nov 23 07:00:00 2026"
-"""
-MDTEST = r"""#!/usr/bin/env bash
-# mdtest's summary as 4.0.0 prints it. Form: hpc/ior, src/mdtest.c; see MDTEST_TABLES below.
-printf '8 tasks, 160 files\n\nSUMMARY rate: (of 1 iterations)\n   Operation  Max Min Mean Std Dev\n'
-for row in "creation 1000.000" "stat 4000.000" "read 0.000" "removal 2000.000"; do
-    printf '   File %s %s %s %s 0.000\n' "${row% *}" "${row#* }" "${row#* }" "${row#* }"
-done
-echo "-- finished at 11/23/2026 10:42:31 --"
-"""
 IOR_TABLES = {
     # src/ior.c of 3.0.1, PrintLongSummaryHeader and PrintLongSummaryOneOperation; 3.1.0 is alike
     "3.0.1": "Max Write: 1.00 MiB/sec (1.05 MB/sec)\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev    Mean(s) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt blksiz xsize aggsize API RefNum\n"
@@ -101,9 +58,8 @@ class Storage:
         (self.folder.path / "mounts.tsv").write_text(f"#path\tprotocol\taccess\tmb_per_s\tformula\n{rows}")
         tools = tmp_path / "tools"
         tools.mkdir()
-        for name, text in (("fio", FIO), ("ior", IOR)) if fake else ():
-            (tools / name).write_text(text)
-            (tools / name).chmod(0o755)
+        for name in ("fio", "ior") if fake else ():
+            shutil.copy(FAKES / "storage" / name, tools)
         self.folder.environment |= {
             "PATH": f"{tools}:{self.folder.environment['PATH']}", "FAKE_FIO": str(self.state), "CF_ROOT": str(tmp_path),
             "FAKE_AT_ONCE": "1", "USER": "root", "SET_CLIENT_JOBS": "2", "SET_CLIENT_MIB": "2",
@@ -230,9 +186,7 @@ def test_ior_counts_only_if_it_finished_with_all_processes(tmp_path: Path) -> No
     found = verdicts(record, tmp_path)
     assert (found["write data",], found["read data",]) == ("pass", "pass"), (bed.said, record["checks"])
     assert "ior failed in launch 1: srun: error: task 0: Segmentation fault" in bed.said
-    mdtest = tmp_path / "tools/mdtest"
-    mdtest.write_text(MDTEST)
-    mdtest.chmod(0o755)
+    mdtest = Path(shutil.copy(FAKES / "storage/mdtest", tmp_path / "tools"))
     (bed.state / "ior.tasks").write_text("1")
     status, record = bed.run(4712, **ior)
     assert verdicts(record, tmp_path)["write data",] == "error"
