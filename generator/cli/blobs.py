@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..blobs.fetch import Outcome, Source
 
 DESCRIPTION = """\
-Fetch third-party files that nodes use, for example LBNL NHC, or show which are on this machine.
+Fetch third-party files that nodes use, for example LBNL NHC, or show which this machine has.
 
   cycleforge blobs fetch                      download what is missing or damaged
   cycleforge blobs fetch slurm_nhc            only the files of one project, or one file by its name
@@ -46,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=Path,
         help="take the files from here instead of downloading them (fetch)",
     )
-    common.add_json(parser)
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:
@@ -59,7 +59,7 @@ def run(args: Namespace) -> int:
 
 
 def _wanted(names: Sequence[str]) -> list[Blob]:
-    """The blobs that the words name, each once, in the order of the catalogue."""
+    """Return the blobs that the words name, each once, in the order of the catalogue."""
     from ..blobs import pinned
 
     every = pinned().values()
@@ -98,9 +98,9 @@ def _status(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
         table = [(blob.file, blob.project, blob.version, size(blob.size_bytes), look.state) for blob, look in found]
         common.emit(f"{columns([head, *table])}in {store.folder}")
         for blob, reason in damaged:
-            print(f"cycleforge: {store.path(blob)} {reason}", file=sys.stderr)
+            common.say(f"cycleforge: {store.path(blob)} {reason}")
         if any(look.state != "present" for _, look in found):
-            print("  hint: cycleforge blobs fetch", file=sys.stderr)
+            common.say("  hint: cycleforge blobs fetch")
     return ProblemsFound.exit_code if damaged else OK
 
 
@@ -161,20 +161,19 @@ def _print(outcome: Outcome) -> None:
     elif outcome.state == "present":
         common.emit(f"{blob.file}: present, {outcome.path}")
     elif outcome.state == "absent":
-        print(f"{blob.file}: not taken: {outcome.reason}", file=sys.stderr)
+        common.say(f"{blob.file}: not taken: {outcome.reason}")
     else:
-        print(f"{blob.file}: failed: {outcome.reason}", file=sys.stderr)
+        common.say(f"{blob.file}: failed: {outcome.reason}")
         if outcome.hint:
-            print(f"  hint: {outcome.hint}", file=sys.stderr)
+            common.say(f"  hint: {outcome.hint}")
 
 
 class _Meter(Meter):
-    """How far a download is, per blob."""
+    """Shows the progress of each download."""
 
     _shown: Blob | None = None
 
     def show(self, blob: Blob, size_bytes: int, total_bytes: int | None) -> None:
-        """So much of a blob is there."""
         if blob is not self._shown:
             self._shown = blob
             self.begin(blob.file, total_bytes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -10,38 +9,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotWrite, ProblemsFound
-from ..operate import reading, renamed
+from ..operate import reading
 from ..problems.problem import fails
-from . import common, missing_blobs
+from ..words.counts import listed
+from . import common
 
 if TYPE_CHECKING:
     from ..operate.reading import Definition
     from ..output.changes import Changes
+    from ..plan.deployment import Plan
 
 DESCRIPTION = """\
 Render the deployment folder of each definition into DIR/<name>.
 
-All definitions are checked first and all their problems reported, also those that two of them have with each other,
-such as one resource group for both. Those without errors are built even when another one has errors; the exit code is
-then not 0.
+All definitions are checked first, also against each other (two may not share a resource group), and all problems are
+reported. Definitions without errors are built even if others have some; the exit code is then not 0.
 
-A folder is replaced as a whole: if the build is interrupted, either the old or the new folder is there. A folder that
-is up to date is not touched. A folder that CycleForge did not create is refused. Files that you added to a folder
-stay. A folder in which you edited generated files is not built again, with exit code 1 and the names of all of them,
-unless --force is given, which replaces them.
+A folder is replaced as a whole: if the build is interrupted, either the old or the new folder exists. A folder that is
+up to date is not touched. A folder that CycleForge did not create is refused. Files that you added to a folder stay. If
+you edited generated files, the folder is not built, the exit code is 1 and all of them are listed, unless you give
+--force, which replaces them.
 """
 _SHOWN = 20
 """Changed files that are listed per deployment; --json has all of them."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    common.add_definitions(parser, many=True)
-    common.add_out(parser)
+    common.add(parser, "NAMES", "--out")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a folder is not up to date")
     parser.add_argument("--force", action="store_true", help="replace generated files that were edited")
-    common.add_all(parser)
-    common.add_json(parser)
-    common.add_strict(parser)
+    common.add(parser, "--all", "--json", "--strict")
 
 
 def run(args: Namespace) -> int:
@@ -58,7 +55,7 @@ def run(args: Namespace) -> int:
     for each in definitions:
         if each.checked.plan is None or fails(each.checked.problems, strict=args.strict):
             if not args.json:
-                print(f"{each.filename}: not built", file=sys.stderr)
+                common.say(f"{each.filename}: not built")
             continue
         folder: Path = args.out / each.checked.plan.name
         try:
@@ -79,8 +76,10 @@ def run(args: Namespace) -> int:
         if not args.json:
             common.emit("\n".join(_lines(folder, changes, check=args.check)))
     if not args.json:
-        for note in renamed.notes(first, args.out, _names(definitions)):
-            print(note, file=sys.stderr)
+        for note in reading.notes(
+            first, args.out, (each.checked.plan.name for each in definitions if each.checked.plan)
+        ):
+            common.say(note)
     else:
         common.emit_json(
             {"ok": code == OK, "deployments": built, "problems": common.problems_json(definitions), "errors": errors}
@@ -90,13 +89,26 @@ def run(args: Namespace) -> int:
 
 def _say_problems(definitions: Sequence[Definition], args: Namespace) -> None:
     common.print_problems(definitions, args)
-    missing = missing_blobs.message([each.checked for each in definitions])
-    if missing:
-        print(missing, file=sys.stderr)
+    # A definition that silences the rule does not count.
+    lacking = [
+        each.checked.plan
+        for each in definitions
+        if each.checked.plan and any(found.rule_id == common.BLOBS_MISSING for found in each.checked.problems)
+    ]
+    if lacking:
+        common.say("\n".join(_missing_blobs(lacking)))
 
 
-def _names(definitions: Sequence[Definition]) -> Iterator[str]:
-    return (each.checked.plan.name for each in definitions if each.checked.plan)
+def _missing_blobs(plans: Sequence[Plan]) -> Iterator[str]:
+    """Say once what this machine lacks, for which definitions, and what nodes then do."""
+    from ..rules.projects import consequences
+
+    names = listed(dict.fromkeys(plan.name for plan in plans))
+    text = "third-party files are missing on this machine, so nodes start without them"
+    yield f"info {common.BLOBS_MISSING}: {text} ({names})"
+    yield from (f"  {line}" for line in consequences(plans))
+    yield "  hint: `cycleforge blobs fetch`, then build again"
+    yield f"  more: cycleforge explain {common.BLOBS_MISSING}"
 
 
 def _lines(folder: Path, changes: Changes, *, check: bool) -> Iterator[str]:

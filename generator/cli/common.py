@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
 from ..operate import built as building
@@ -21,17 +21,38 @@ from ..operate.reading import Definition, Target
 from ..problems.problem import Problem, Source, fails
 from . import answer
 
+BLOBS_MISSING = "I1591"
 SHOWN_PROBLEMS = 50
 """Problems per file that are printed as text: more are read by nobody, and the first ones often cause the rest."""
 
 
-def add_definitions(parser: ArgumentParser, *, many: bool) -> None:
-    """The positional argument NAME."""
-    text = f"name of a definition here or in {FOLDER}/, path of a YAML file, or - for standard input"
-    if many:
-        parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; default: all definitions of this folder")
-    else:
-        parser.add_argument("name", metavar="NAME", help=text)
+_NAME = f"name of a definition here or in {FOLDER}/, path of a YAML file, or - for standard input"
+_SHARED: dict[str, dict[str, Any]] = {
+    "NAME": {"metavar": "NAME", "help": _NAME},
+    "NAMES": {"metavar": "NAME", "nargs": "*", "help": f"{_NAME}; default: all definitions of this folder"},
+    "--out": {
+        "metavar": "DIR", "type": Path, "default": OUT, "help": f"folder for the deployment folders (default: {OUT})",
+    },
+    "--all": {
+        "action": "store_true",
+        "help": f"print every problem, not only the {SHOWN_PROBLEMS} most severe of each file; --json always has all",
+    },
+    "--subscription": {
+        "metavar": "ID",
+        "help": "id of the subscription; default: the definition's, AZURE_SUBSCRIPTION_ID, or what `az account set` "
+        "chose",
+    },
+    "--print": {"action": "store_true", "help": "print the `az` lines that ask, or do, the same"},
+    "--json": {"action": "store_true", "help": "print the result as JSON on standard output"},
+    "--strict": {"action": "store_true", "help": "warnings fail too"},
+}  # fmt: skip
+"""Arguments that several verbs have."""
+
+
+def add(parser: ArgumentParser, *names: str) -> None:
+    """Add arguments that other verbs have as well, in this order of the help."""
+    for name in names:
+        parser.add_argument(name.lower(), **_SHARED[name])
 
 
 def add_action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
@@ -44,25 +65,6 @@ def add_action(actions: object, name: str, summary: str, description: str) -> Ar
     return parser
 
 
-def add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
-
-
-def add_strict(parser: ArgumentParser) -> None:
-    parser.add_argument("--strict", action="store_true", help="warnings fail too")
-
-
-def add_all(parser: ArgumentParser) -> None:
-    text = f"print every problem, not only the {SHOWN_PROBLEMS} most severe of each file; --json always has all"
-    parser.add_argument("--all", action="store_true", help=text)
-
-
-def add_out(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=OUT, help=f"folder for the deployment folders (default: {OUT})"
-    )
-
-
 # ---------------------------------------------------------------- problems
 
 
@@ -71,10 +73,14 @@ def print_problems(definitions: Sequence[Definition], args: Namespace) -> None:
 
     --all lifts the limit per file. That third-party files are missing on this machine is said by `build` alone.
     """
-    from . import missing_blobs
 
     for each in definitions:
-        print_file(missing_blobs.others(each.checked.problems), each.checked.source, args)
+        print_file(shown_by_file(each.checked.problems), each.checked.source, args)
+
+
+def shown_by_file(problems: Sequence[Problem]) -> list[Problem]:
+    """Leave out the blobs that this machine lacks: `build` lists them once for all definitions."""
+    return [problem for problem in problems if problem.rule_id != BLOBS_MISSING]
 
 
 def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> None:
@@ -147,6 +153,11 @@ def use_color(stream: TextIO, args: Namespace) -> bool:
 
 
 # ---------------------------------------------------------------- results
+
+
+def say(text: str) -> None:
+    """Print progress on standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def emit(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`cycleforge connect`: logs in to a host of a deployment, or opens the portal, on whatever way leads there."""
+"""`cycleforge connect`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead, ProgramMissing
-from . import azure, common
+from . import common
 
 if TYPE_CHECKING:
     from ..operate.built import Built
 
 DESCRIPTION = """\
-Log in to the server, the scheduler, a login node or any other node of a deployment, or run a command there, or open the
-portal in the browser. Opens what is needed: the public address, the private one behind the VPN of a hub
-(which you connect), or a tunnel through the Bastion, which ends with the connection.
+Log in to the server, the scheduler, a login node or any other node of a deployment, run a command there, or open the
+portal in the browser. It uses the public address, the private one through the VPN of a hub (which you connect), or a
+tunnel through the Bastion, which ends with the connection.
 
 `ssh -F output/NAME/ssh_config HOST` does the same, as do scp, sftp and rsync; output/NAME/ssh_hosts is for an `Include`
 in ~/.ssh/config, for example for VS Code. Nothing in Azure is changed."""
@@ -29,33 +29,32 @@ _LAST_PORT = 65535
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    common.add_definitions(parser, many=False)
+    common.add(parser, "NAME")
     text = "server (default), portal, scheduler, login, or the name of a node"
     parser.add_argument("host", metavar="HOST", nargs="?", default="server", help=text)
     parser.set_defaults(behind=[])
     parser.usage = "%(prog)s [options] NAME [HOST] [-- COMMAND ...]"
-    common.add_out(parser)
-    common.add_all(parser)
-    azure.add_subscription(parser)
+    common.add(parser, "--out", "--all", "--subscription")
     parser.add_argument("--print", action="store_true", help="print the `az` and `ssh` lines that do the same")
     parser.add_argument("--stdio", action="store_true", help="be the connection: for ProxyCommand of `ssh_config`")
-    parser.add_argument("--no-browser", action="store_true", help="print the portal's address, and open no browser")
+    parser.add_argument("--no-browser", action="store_true", help="print the address of the portal; open no browser")
     parser.add_argument("--port", type=int, default=0, help="port of this computer for the portal behind a Bastion")
 
 
 def run(args: Namespace) -> int:
-    """Do it; returns the exit code, that of the command where one was run."""
-    from ..operate import connect, way, whereabouts
+    from ..operate import connect, way
     from ..operate.built import looked_for
 
     if not 0 <= args.port <= _LAST_PORT:
-        raise CannotRead(f"--port is a number up to {_LAST_PORT}, not {args.port}", "without --port one is chosen")
+        raise CannotRead(
+            f"--port is a number up to {_LAST_PORT}, not {args.port}", "without --port a free one is chosen"
+        )
     target = common.target_of(args)
     if args.stdio:
-        target = whereabouts.find(target)
+        target = way.noted_target(target)
     found = looked_for(target, partial(common.tell, args=args, quietly=True))
     if not args.stdio:
-        whereabouts.tell(found, target)
+        way.tell_ssh(found, target)
     with way.refusals():
         host = connect.host_in(found.plan, args.host)
         if args.print:
@@ -70,7 +69,7 @@ def run(args: Namespace) -> int:
 
 
 def _become(line: list[str]) -> int:
-    """ssh in our place: the terminal, signals and the exit status are its own."""
+    """Become ssh, so that the terminal, signals and the exit status are its own."""
     from ..operate.connect import child
 
     program = shutil.which(line[0])
@@ -103,14 +102,14 @@ def _portal(found: Built, port: int, subscription: str | None, *, opens: bool) -
 
     with portal(found, port, subscription) as site:
         if site.certificate is None:
-            print("the deployment has noted no certificate of the site: compare it yourself", file=sys.stderr)
+            common.say("the deployment has recorded no certificate of the site: compare it yourself")
         common.emit(site.url)
         if site.certificate is not None:
-            print(f"the site is the deployment's; its certificate is {site.certificate} (SHA-256)", file=sys.stderr)
+            common.say(f"this is the site of the deployment; its certificate is {site.certificate} (SHA-256)")
         if opens and not webbrowser.open(site.url):
-            print("no browser was found; open the address above", file=sys.stderr)
+            common.say("no browser was found; open the address above")
         if site.is_forwarded:
-            print("Ctrl-C closes the way to it", file=sys.stderr)
+            common.say("Ctrl-C closes the tunnel")
             _until_interrupted()
     return OK
 

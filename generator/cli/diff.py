@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead
 from ..operate import reading
-from . import azure, common
+from . import common
 
 if TYPE_CHECKING:
     from ..output.diff import Change
@@ -23,40 +23,36 @@ what, and what each change costs a running cluster.
   by hand       Azure refuses it until you have changed or deleted something; nothing else is lost
   recreate      the resource or the cluster must be deleted and created again
 
-The column "reaches" says where a change arrives on a cluster that runs, once the new template is imported:
+The column "reaches" says where a change takes effect on a running cluster, once the new template is imported:
 
-  running nodes                nothing has to start again; a change of partitions needs `azslurm scale`
+  running nodes                nothing has to restart; a change of partitions needs `azslurm scale`
   new nodes of PARTITION       nodes that start from now on; nodes.sh on the scheduler replaces the old ones when idle
-  scheduler restart            lines of slurm.conf, which is written when a scheduler is installed; jobs go on
-  cluster restart              scheduler and login nodes have it too: no job may run
+  scheduler restart            lines of slurm.conf, which is written when a scheduler is installed; jobs continue
+  cluster restart              scheduler and login nodes use it too: no job may run
 
-Where building and deploying again is not all, the section of the folder's operations.md is named that says what is
+If building and deploying again is not enough, it names the section of the folder's operations.md that says what is
 lost, what to copy first and what to type.
 
-With --deployed, Azure is asked instead: what is missing there, what someone changed, and what it has of this
-deployment that the definition does not name any more. The folder must be what the definition says; build it first.
+With --deployed, Azure is asked instead: what is missing there, what someone changed, and what it still has of this
+deployment that the definition no longer names. The folder must be up to date with the definition; build it first.
 
 The exit code is 0 whether or not anything changes; `build --check` is for scripts.
 """
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    common.add_definitions(parser, many=False)
+    common.add(parser, "NAME")
     parser.add_argument(
         "--deployed", action="store_true", help="compare with what is deployed in Azure; changes nothing there"
     )
-    azure.add_subscription(parser)
-    azure.add_print(parser)
-    common.add_out(parser)
-    common.add_all(parser)
-    common.add_json(parser)
+    common.add(parser, "--subscription", "--print", "--out", "--all", "--json")
 
 
 def run(args: Namespace) -> int:
     if args.deployed:
         return _deployed(args)
     if args.print:
-        raise CannotRead("without --deployed nothing is asked of Azure", "--print goes with --deployed")
+        raise CannotRead("--print needs --deployed: otherwise Azure is not asked", "add --deployed")
     definition = reading.read([args.name])[0]
     common.tell(definition, args, quietly=True)
     from ..operate.diff import difference
@@ -92,7 +88,6 @@ def run(args: Namespace) -> int:
 
 
 def _deployed(args: Namespace) -> int:
-    """Ask Azure what it has, and compare."""
     found = common.built(args)
     if args.print:
         from ..azure import az_lines
@@ -102,7 +97,7 @@ def _deployed(args: Namespace) -> int:
         common.emit("\n".join(lines))
         return OK
     from ..azure import drift
-    from ..operate.what_if import drift as compared
+    from ..operate.questions import drift as compared
 
     result = compared(found, args.subscription)
     if args.json:

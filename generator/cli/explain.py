@@ -21,7 +21,7 @@ _WIDTH = 100
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="*", help="for example E0101; default: one line for each rule")
     parser.add_argument("--all", action="store_true", help="explain every rule")
-    common.add_json(parser)
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:

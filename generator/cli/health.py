@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     collect = common.add_action(actions, "collect", "gather results into one file", _COLLECT)
     collect.add_argument("paths", metavar="PATH", nargs="+", help=_PATHS)
     collect.add_argument("--into", metavar="FILE", type=Path, required=True, help="the summary to write")
-    common.add_json(collect)
+    common.add(collect, "--json")
     report = common.add_action(actions, "report", "report nodes, failures and suspects", _REPORT)
     report.add_argument("paths", metavar="PATH", nargs="+", help=_PATHS)
     report.add_argument(
@@ -67,7 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=_LISTS,
         help=f"print only the host list of these nodes, for scontrol; may be repeated: {', '.join(_LISTS)}",
     )
-    common.add_json(report)
+    common.add(report, "--json")
 
 
 def run(args: Namespace) -> int:
@@ -81,7 +81,7 @@ def _collect(args: Namespace) -> int:
 
     gathered = gather(args.paths, leave_out=str(args.into))
     if not args.json and gathered.problems:
-        print("\n".join(problem_lines(gathered.problems)), file=sys.stderr)
+        common.say("\n".join(problem_lines(gathered.problems)))
     if not gathered.newest and not gathered.has_errors:
         raise _nothing(args.paths)
     write_summary(args.into, summary_bytes(gathered))
@@ -125,7 +125,7 @@ def _report(args: Namespace) -> int:
     elif args.nodes_only:
         _left_out(assessment, args.nodes_only)
         if gathered.problems:
-            print("\n".join(problem_lines(gathered.problems)), file=sys.stderr)
+            common.say("\n".join(problem_lines(gathered.problems)))
         names = assessment.named(*args.nodes_only)
         if names:
             common.emit(compress(names))
@@ -137,14 +137,14 @@ def _report(args: Namespace) -> int:
 
 
 def _left_out(assessment: Assessment, states: Sequence[str]) -> None:
-    """Who drains what is listed must not drain what the guard holds: such a node would stay out when it is healthy."""
+    """Name the failed nodes that the guard holds, which are not listed: drained by hand, they would stay out."""
     from ..results.hostlist import compress
 
     if "failed" in states and "held" not in states and (held := assessment.named("held")):
         text = (
             f"not listed: {compress(held)}, which fail nothing but the check of the alarm and come back by themselves"
         )
-        print(f"{text}; --nodes-only held lists them", file=sys.stderr)
+        common.say(f"{text}; --nodes-only held lists them")
 
 
 def _wishes(args: Namespace) -> Wishes:

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from ..recipes import Recipe
 
 DESCRIPTION = """\
-List what the catalogue knows, the recipes of jobs, or the rules. FILTER keeps the rows that contain it; case does not
-matter.
+List the catalogue, the recipes of jobs, or the rules. FILTER keeps the rows that contain it; case does not matter.
 
-For a VM size that the catalogue does not have, save what Azure says of it, and paste the block that --from prints into
+For a VM size that is not in the catalogue, save Azure's description of it, and paste the block that --from prints into
 the definition:
 
     az vm list-skus -l REGION --size SIZE --all -o json > skus.json
@@ -41,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="vm-sizes: print the block `custom_vm_sizes` for all sizes in FILE, the JSON of `az vm list-skus` (- for "
         "standard input), or for those whose name contains a SIZE",
     )
-    common.add_json(parser)
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:
@@ -60,7 +59,6 @@ def run(args: Namespace) -> int:
 
 
 def _blocks(args: Namespace) -> int:
-    """The blocks of the sizes in a file."""
     from ..definition.pages.custom_sizes import block_data, blocks_text
     from ..definition.skus import MAX_BYTES, read_skus
 
@@ -161,7 +159,7 @@ def _recipes() -> Rows:
 
 
 def _needs(wanted: Recipe) -> list[str]:
-    """What a partition must have for the recipe; the least number of nodes comes first."""
+    """Return what a partition must have for the recipe; the lowest number of nodes comes first."""
     needs = [counted(wanted.min_nodes, "node")]
     if wanted.needs_gpu:
         needs.append(f"{' or '.join(wanted.gpu_vendors)} GPUs".strip())

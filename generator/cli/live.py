@@ -1,8 +1,7 @@
-"""What a deployment does, while it does it: a tree that is drawn anew on a terminal, plain lines elsewhere."""
+"""The progress of a deployment: a tree that is redrawn on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """A `Show` of generator.azure.deployment; `with` ends the drawing, and leaves the last tree."""
+    """A `Show` of generator.azure.deployment; the end of `with` leaves the last tree."""
 
     def __init__(self, *, is_drawn: bool, no_color: bool = False) -> None:
         self._is_drawn, self._no_color = is_drawn, no_color
@@ -41,24 +40,23 @@ class Shown:
             self._live.stop()
 
     def parts(self, parts: tuple[Part, ...]) -> None:
-        """How far each part is."""
         self._lost = False
         if self._live is None:
             for line in news(parts, self._said):
-                print(line, file=sys.stderr, flush=True)
+                common.say(line)
         else:
             self._draw(tree_lines(parts))
 
     def lost(self, reason: str) -> None:
-        """Azure cannot be asked at the moment; said once."""
+        """Say once that Azure cannot be reached at the moment."""
         if not self._lost:
-            self.note(f"{reason}; Azure goes on, and is asked again")
+            self.note(f"{reason}; Azure continues, and is asked again")
         self._lost = True
 
     def note(self, text: str) -> None:
-        """A sentence of its own, above the tree."""
+        """Print a sentence above the tree."""
         if self._live is None:
-            print(printable(text), file=sys.stderr, flush=True)
+            common.say(printable(text))
         else:
             self._live.console.print(printable(text), markup=False, highlight=False)
 
@@ -71,7 +69,7 @@ class Shown:
 
 @contextmanager
 def drawn(*, is_drawn: bool) -> Iterator[Callable[[str], None]]:
-    """A text that is drawn over the one before; where there is no terminal, printed when it is another."""
+    """Draw each text over the one before; without a terminal print it when it has changed."""
     if not is_drawn:
         last = [""]
 

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import OK, CannotRead, CycleForgeError, ProblemsFound
-from ..operate.packages import Locker
+from ..errors import OK, CycleForgeError, ProblemsFound
 from ..operate.reading import Definition
 from ..words.counts import first_lines, size
 from ..words.terminal import columns, printable
-from . import common
+from . import azure, common
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..operate.locker import Listing, Prune, Verified, Version
+    from ..operate.locker import Listing, Locker, Prune, Verified, Version
 
 DESCRIPTION = """\
 Inspect the locker of a cluster and tidy it up. Only the projects in it are touched.
 """
 _VERIFY = """\
-Compare the locker with the projects here: what is missing, what has different content, what does not belong there.
+Compare the locker with the projects here: what is missing, what differs, what does not belong there.
 
   cycleforge locker verify llm-a100           the projects of a definition
   cycleforge locker verify --content          read every byte instead of trusting sizes and checksums
@@ -68,12 +66,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def _action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
     parser = common.add_action(actions, name, summary, description)
     add_locker(parser)
-    common.add_json(parser)
+    common.add(parser, "--json")
     return parser
 
 
 def add_locker(parser: ArgumentParser) -> None:
-    """--locker and --auth."""
     parser.add_argument(
         "--locker", metavar="ADDRESS",
         help="az://ACCOUNT/CONTAINER or https://ACCOUNT.blob.core.windows.net/CONTAINER (default: $CYCLEFORGE_LOCKER, "
@@ -87,18 +84,19 @@ def add_locker(parser: ArgumentParser) -> None:
 
 
 def locker_of(args: Namespace) -> Locker:
-    """Which one the command line means."""
+    from ..operate.locker import Locker
+
     return Locker(args.locker, args.auth)
 
 
 def teller(args: Namespace) -> Callable[[Definition | str], None]:
-    """Shows problems that stop a definition and, but for --json, other sentences."""
+    """Return what prints the problems of a definition and, without --json, other sentences."""
 
     def tell(what: Definition | str) -> None:
         if isinstance(what, Definition):
             common.print_problems([what], Namespace(no_color=False, all=False))
         elif not args.json:
-            print(what, file=sys.stderr)
+            common.say(what)
 
     return tell
 
@@ -233,8 +231,9 @@ def _prune(args: Namespace) -> int:
     if not args.json:
         common.emit("\n".join(_prune_lines(plan)))
     if not args.dry_run and (plan.versions or plan.blobs):
-        if not args.yes:
-            _ask(f"Remove {len(plan.versions)} versions and {len(plan.blobs)} blobs from {address}?")
+        question = f"remove {len(plan.versions)} versions and {len(plan.blobs)} blobs from {address}?"
+        if not args.yes and not azure.asked(question, "--yes removes without asking"):
+            raise ProblemsFound("nothing was removed")
         pruning.prune(container, plan)
         if not args.json:
             common.emit(f"removed, {size(plan.size_bytes)}")
@@ -263,11 +262,3 @@ def _prune_lines(plan: Prune) -> list[str]:
 
 def _title(version: Version) -> str:
     return printable(f"{version.project} {version.version}")
-
-
-def _ask(question: str) -> None:
-    if not sys.stdin.isatty():
-        raise CannotRead("nothing was removed: there is no terminal to ask on", "--yes removes without asking")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise ProblemsFound("nothing was removed")

@@ -6,22 +6,24 @@ import shlex
 from argparse import ArgumentParser, Namespace
 
 from ..errors import OK, CannotRead
-from . import cluster, common
+from . import azure, common
 
 DESCRIPTION = """\
-Show the ends of the logs of the server, the scheduler or a node: first boot and CycleCloud; slurmctld and azslurm;
-slurmd, health checks, jetpack and the scripts of projects. Changes nothing. Secrets and control characters are hidden.
+Show the ends of the logs of the server (first boot, CycleCloud), the scheduler (slurmctld, azslurm) or a node (slurmd,
+health checks, jetpack, scripts of projects). Nothing is changed. Secrets and control characters are hidden.
 """
 _MOST_LINES = 10_000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    cluster.add_arguments(parser, changes=False)
+    azure.add_cluster_arguments(parser, changes=False)
     parser.add_argument(
         "host", metavar="HOST", nargs="?", default="server", help="server (default), scheduler, or the name of a node"
     )
-    parser.add_argument("--lines", metavar="N", default="100", help="lines of each file, at its end (default: 100)")
-    parser.add_argument("--follow", action="store_true", help="go on with what is added, until Ctrl-C")
+    parser.add_argument(
+        "--lines", metavar="N", default="100", help="number of lines at the end of each file (default: 100)"
+    )
+    parser.add_argument("--follow", action="store_true", help="show new lines as they are written, until Ctrl-C")
 
 
 def run(args: Namespace) -> int:
@@ -30,7 +32,7 @@ def run(args: Namespace) -> int:
     from ..operate import nodes
 
     lines = int(args.lines)
-    with cluster.at(args) as place:
+    with azure.cluster_at(args) as place:
         if args.print:
             common.emit(shlex.join(nodes.log_line(place, args.host, lines)))
         elif args.follow:

@@ -5,27 +5,27 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from ..errors import OK
-from . import cluster, common
+from . import azure, common
 
 DESCRIPTION = """\
-List the nodes of a cluster that have a VM, or should have one: partition, what CycleCloud and Slurm say of them,
-instance, and the reason of a failure or a drain. Changes nothing.
+List the nodes of a cluster that have a VM, or should have one: partition, states in CycleCloud and Slurm, instance, and
+the reason of a failure or a drain. Nothing is changed.
 
-Where CYCLECLOUD_ADMIN_PASSWORD is exported, the site itself is asked; otherwise `cyclecloud` on its server, through ssh
-and with your key, or where no network path leads there, through Azure's run command.
+If CYCLECLOUD_ADMIN_PASSWORD is exported, the site itself is asked; otherwise `cyclecloud` on its server, through ssh
+with your key, or, if the network does not lead there, through Azure's run command.
 """
 _HEAD = ("NODE", "PARTITION", "STATE", "SLURM", "INSTANCE", "REASON")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    cluster.add_arguments(parser, changes=False)
-    common.add_json(parser)
+    azure.add_cluster_arguments(parser, changes=False)
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:
     from ..operate.nodes import listing_lines, nodes
 
-    with cluster.at(args) as place:
+    with azure.cluster_at(args) as place:
         if args.print:
             common.emit("\n".join(listing_lines(place)))
             return OK
@@ -46,7 +46,7 @@ def run(args: Namespace) -> int:
     from ..words.terminal import columns, printable
 
     if found.unknown:
-        cluster.say(f"Slurm's states are not known: {printable(found.unknown)}")
+        common.say(f"Slurm's states are unknown: {printable(found.unknown)}")
     keys = ("name", "partition", "state", "slurm", "instance", "reason")
     cells = [[printable(str(row[key])) if row[key] else None for key in keys] for row in rows]
     head = f"{seen.name}: {seen.way}, {counted(len(rows), 'node')}\n"

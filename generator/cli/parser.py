@@ -17,15 +17,14 @@ if TYPE_CHECKING:  # `cycleforge --help` does without the typing module
     from typing import NoReturn, Protocol
 
     class Verb(Protocol):
-        """What a verb's module offers."""
+        """What the module of a verb offers."""
 
         DESCRIPTION: str
 
-        def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-            """Declare the flags."""
+        def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
         def run(self, args: argparse.Namespace) -> int:
-            """Do it; returns the exit code."""
+            """Run the verb; return the exit code."""
 
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -35,18 +34,18 @@ VERBS: dict[str, tuple[str, str]] = {
     "build": ("build", "render deployment folders from definitions"),
     "diff": ("diff", "compare a definition with what was built, and what each change costs"),
     "what-if": ("what_if", "ask Azure what deploying would create, change and delete; nothing is changed"),
-    "deploy": ("deploy", "deploy what was built: look what would fail, show what changes, ask, deploy, watch"),
+    "deploy": ("deploy", "deploy what was built: check what would fail, show what changes, ask, deploy, watch"),
     "status": ("status", "show how deployments are: Azure, first boot, cluster, nodes, why nodes failed"),
     "cost": ("cost", "show what a deployment costs by the hour and month, from Azure's public price list"),
     "preflight": ("preflight", "ask Azure for everything that would make the deployment or its first job fail"),
     "start": ("start", "start a cluster: its scheduler and login nodes"),
     "stop": ("stop", "stop a cluster: show the jobs that would end, ask, delete its VMs"),
-    "nodes": ("nodes", "list a cluster's nodes: what CycleCloud and Slurm say of them, and why"),
-    "retry": ("retry", "let CycleCloud try failed nodes again, after showing what they say"),
-    "scale": ("scale", "start nodes of a partition, or end idle ones"),
+    "nodes": ("nodes", "list the nodes of a cluster: their states in CycleCloud and Slurm, and why they failed"),
+    "retry": ("retry", "show why nodes failed, and let CycleCloud retry them"),
+    "scale": ("scale", "start nodes of a partition, or stop idle ones"),
     "update": ("update", "bring a cluster to what was built: import it, and replace old nodes as they become idle"),
     "logs": ("logs", "show or follow the logs of the server, the scheduler or a node"),
-    "support": ("support", "collect what helps to find a fault in one archive, without secrets"),
+    "support": ("support", "collect what helps to diagnose a problem in one archive, without secrets"),
     "run": ("run", "run a job on the cluster: copy it, submit its steps, follow it, fetch its results"),
     "prove": ("prove", "prove a partition with the built folder's prove.sh: show the plan, ask, follow it, report"),
     "delete": ("delete", "delete a deployment: show what goes and what stays, ask, delete, prove that nothing is left"),
@@ -56,7 +55,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "health": ("health", "gather node health results; report nodes, failures and suspects"),
     "report": ("report", "report what the validation jobs of a cluster prove: one HTML page, text or JSON"),
     "project": ("project", "build, list and start cluster-init projects; give a changed one a new version"),
-    "blobs": ("blobs", "fetch third-party files that nodes use, or show which are here"),
+    "blobs": ("blobs", "fetch third-party files that nodes use, or show which this machine has"),
     "upload": ("upload", "upload projects to the locker of a cluster"),
     "locker": ("locker", "compare a locker with the projects here, list it, download a version, remove old ones"),
     "template": ("template", "check a CycleCloud cluster template and its parameter file"),
@@ -65,7 +64,7 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 """Verb → its module in this package and its summary."""
 BEHIND = "behind"
-"""The default that a verb sets which takes another command behind `--`, its flags included."""
+"""A default that a verb sets when it takes a command after `--`, with that command's own flags."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -74,7 +73,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Parse and run one command."""
     verb = next((word for word in arguments if not word.startswith("-")), None)
     if verb is not None and verb not in VERBS:
         raise CannotRead(f"there is no command '{verb}'", _did_you_mean(verb, VERBS) or f"commands: {', '.join(VERBS)}")
@@ -98,7 +96,7 @@ def run(arguments: Sequence[str]) -> int:
         kind = "option" if name.startswith("-") else "argument"
         usage = f"see `cycleforge {verb} --help`" if verb else "see `cycleforge --help`"
         if verb and behind is None and verbs[verb].get_default(BEHIND) is not None and kind == "argument":
-            usage = f"a command stands behind two dashes: cycleforge {verb} NAME HOST -- {name} ..."
+            usage = f"write a command after two dashes: cycleforge {verb} NAME HOST -- {name} ..."
         raise CannotRead(f"unknown {kind} '{name}'", _did_you_mean(name, options) or usage)
     if verb is None:
         parser.print_help(sys.stderr)
@@ -116,10 +114,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _taken(parser: argparse.ArgumentParser, args: argparse.Namespace, unknown: list[str]) -> list[str]:
-    """What is left, once arguments that need not be there have got the words behind an option.
+    """Give optional arguments the words that follow an option, and return the rest.
 
-    argparse gives such an argument its default as soon as an option comes behind NAME, as in `logs NAME --lines 5 HOST`
-    (https://github.com/python/cpython/issues/59317, which newer versions of Python have mended).
+    argparse gives such an argument its default as soon as an option follows NAME, as in `logs NAME --lines 5 HOST`
+    (https://github.com/python/cpython/issues/59317, fixed in newer versions of Python).
     """
     for action in parser._get_positional_actions():
         words = list(itertools.takewhile(lambda word: not word.startswith("-"), unknown))
@@ -133,12 +131,11 @@ def _taken(parser: argparse.ArgumentParser, args: argparse.Namespace, unknown: l
 
 
 def full_parser() -> argparse.ArgumentParser:
-    """The parser with the flags of every verb."""
     return make_parser(VERBS, VERBS)[0]
 
 
 def make_parser(wanted: Iterable[str], listed: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
-    """The parser of the listed verbs, with the flags of the wanted ones only; and the parser of each."""
+    """Return the parser of the listed verbs, with the flags of the wanted ones only, and the parser of each verb."""
     common = _Parser(add_help=False)
     common.add_argument(
         "--no-color", action="store_true", default=argparse.SUPPRESS, help="no colors, as with NO_COLOR"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +18,7 @@ DESCRIPTION = "Show what a definition results in. Only --html writes anything, a
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    common.add_definitions(parser, many=False)
-    common.add_all(parser)
+    common.add(parser, "NAME", "--all")
     parser.add_argument(
         "--html",
         metavar="FILE",
@@ -28,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         const="",
         help="write the plan as one HTML page: picture, subnets, roles, sizes, checks, jobs (default: NAME-plan.html)",
     )
-    common.add_json(parser)
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:
@@ -39,7 +37,7 @@ def run(args: Namespace) -> int:
 
         path = Path(args.html or f"{plan.name}-plan.html")
         write(path, plan_page(plan), "--html")
-        print(f"the page is in {path}", file=sys.stderr)
+        common.say(f"the page is in {path}")
     if args.json:
         from ..pipeline import effective
 

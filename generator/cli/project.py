@@ -1,16 +1,24 @@
-"""`cycleforge project`: the actions and their flags. What they show and build is in modules beside this one."""
+"""`cycleforge project`; what `list` and `info` show is in project_show.py."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..errors import OK, CannotRead
+from ..errors import OK, CannotRead, CannotWrite, CycleForgeError
 from ..operate import definitions
-from . import common
+from ..words.counts import counted, size
+from . import common, project_show
+from .project_show import total_bytes
+
+if TYPE_CHECKING:
+    from ..projects.local import Located
+    from ..projects.package import Package
 
 DESCRIPTION = """\
 Package cluster-init projects as CycleCloud's own command does, show them, start a new one, or give a changed one a
@@ -78,19 +86,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="a locker has different content under this version: make the next one anyway",
     )
     for action in (build, show, info, new, bump):
-        common.add_json(action)
+        common.add(action, "--json")
 
 
 def run(args: Namespace) -> int:
-    if args.action == "build":
-        from .project_build import build
-
-        return build(args)
-    if args.action in ("list", "info"):
-        from . import project_show
-
-        return project_show.show_all(args) if args.action == "list" else project_show.show_one(args)
-    return _new(args) if args.action == "new" else _bump(args)
+    actions = {
+        "build": _build, "list": project_show.show_all, "info": project_show.show_one, "new": _new, "bump": _bump,
+    }  # fmt: skip
+    return actions[args.action](args)
 
 
 def _bump(args: Namespace) -> int:
@@ -111,7 +114,6 @@ def _bump(args: Namespace) -> int:
 
 
 def _new(args: Namespace) -> int:
-    """Write the project and say what to do with it."""
     from ..projects.local import SHIPPED
     from ..projects.skeleton import create
 
@@ -146,3 +148,79 @@ To run it on nodes, add to a definition in {definitions.FOLDER}/:
     partitions:
       - {{…, extra_projects: [{reference}]}}
 """
+
+
+# ---------------------------------------------------------------- build
+
+
+def _build(args: Namespace) -> int:
+    """Package all first, so that nothing is written when one of them cannot be."""
+    from ..projects import build as writing
+
+    done, failures = project_show.packaged(_wanted(args.names))
+    rows: list[dict[str, object]] = []
+    stopped: CycleForgeError | None = None
+    if not failures:
+        _demand_distinct(done)
+        for _, package in done:
+            try:
+                is_changed = writing.build(package, args.out)
+            except (CannotRead, CannotWrite) as error:
+                if not args.json:
+                    raise
+                stopped = error
+                break
+            rows.append(_row(package, args.out, is_changed=is_changed))
+            if not args.json:
+                common.emit(_text(package, args.out, is_changed=is_changed))
+    if args.json:
+        errors = project_show.errors_json(failures) + ([common.error_json(stopped)] if stopped else [])
+        common.emit_json({"ok": not errors, "projects": rows, "errors": errors})
+    else:
+        project_show.print_failures(failures)
+    if stopped is not None:
+        return stopped.exit_code
+    return CannotRead.exit_code if failures else OK
+
+
+def _wanted(words: Sequence[str]) -> list[Located]:
+    from ..projects.local import all_shipped, find_project, located
+
+    if words:
+        return list({found.folder.resolve(): found for found in map(find_project, words)}.values())
+    return [located(Path())] if Path("project.ini").is_file() else all_shipped()
+
+
+def _demand_distinct(done: Sequence[tuple[Located, Package]]) -> None:
+    folders: dict[str, Path] = {}
+    for found, package in done:
+        other = folders.setdefault(package.project.name, found.folder)
+        if other != found.folder:
+            raise CannotRead(
+                f"{found.folder} and {other} are both named '{package.project.name}'", "build them into two folders"
+            )
+
+
+def _row(package: Package, out: Path, *, is_changed: bool) -> dict[str, object]:
+    return {
+        "name": package.project.name,
+        "version": package.project.version,
+        "path": str(out / package.project.name),
+        "changed": is_changed,
+        "files": len(package.files),
+        "bytes": total_bytes(package.files),
+        "blobs": [{"path": str(path), "bytes": each.size_bytes, "md5": each.md5.hex()}
+                  for path, each in package.blobs.items()],
+        "left_out": [str(path) for path in package.left_out],
+    }  # fmt: skip
+
+
+def _text(package: Package, out: Path, *, is_changed: bool) -> str:
+    project = package.project
+    parts = [f"version {project.version}", counted(len(package.files), "file"), size(total_bytes(package.files))]
+    if package.blobs:
+        parts.append(f"{counted(len(package.blobs), 'blob')} of {size(total_bytes(package.blobs))} beside it")
+    lines = [f"{out / project.name}: {', '.join(parts)}{'' if is_changed else ', up to date'}"]
+    if package.left_out:
+        lines.append(f"  left out: {project_show.named(package.left_out)}")
+    return "\n".join(lines)

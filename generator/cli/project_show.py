@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -73,7 +72,7 @@ def show_all(args: Namespace) -> int:
         for found, package, each in rows:
             if each.state == "changed":
                 word = package.project.name if found.is_shipped else found.folder
-                print(f"  hint: cycleforge project bump {word}", file=sys.stderr)
+                common.say(f"  hint: cycleforge project bump {word}")
     return CannotRead.exit_code if failures else OK
 
 
@@ -237,9 +236,9 @@ def packaged(found: Sequence[Located]) -> tuple[list[tuple[Located, Package]], l
 def print_failures(failures: Sequence[CannotRead]) -> None:
     """On standard error, each with its hint."""
     for error in failures:
-        print(f"cycleforge: {printable(error.message)}", file=sys.stderr)
+        common.say(f"cycleforge: {printable(error.message)}")
         if error.hint:
-            print(f"  hint: {printable(error.hint)}", file=sys.stderr)
+            common.say(f"  hint: {printable(error.hint)}")
 
 
 def errors_json(failures: Sequence[CannotRead]) -> list[dict[str, object]]:

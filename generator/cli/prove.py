@@ -2,51 +2,46 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
 
 from ..errors import OK, CannotRead, ProblemsFound
-from . import azure, cluster, common
+from . import azure, common
 from .run import noted, show
 
 DESCRIPTION = """\
-Prove a partition of the cluster with the built folder's prove.sh: copy the jobs to a folder of their own below ~/jobs,
-show what would run and what that may cost, ask, start it, follow it, and write the report (`cycleforge report`).
+Prove a partition of the cluster with prove.sh of the built folder: copy the jobs to their own folder below ~/jobs, show
+what would run and what that may cost, ask, start it, follow it, and write the report (`cycleforge report`).
 
-prove.sh runs on the scheduler by itself. This command may be ended at any point, and the connection may be lost: the
-same command attaches again, whoever types it, until someone was told the result.
+prove.sh runs on the scheduler by itself. If this command is interrupted or the connection is lost, any user can run the
+same command to reattach, until the result has been shown.
 
-The exit code is that of prove.sh: 0 pass, 1 fail, 2 error, 3 warnings, 4 not proven. It is 4, too, when the cluster
-cannot be reached; --json tells them apart.
+The exit code is that of prove.sh: 0 pass, 1 fail, 2 error, 3 warnings, 4 not proven. It is also 4 when the cluster
+cannot be reached; --json distinguishes the two.
 """
 LEVELS = ("quick", "standard", "burn")
 _VALUES = {
     "partition": ("NAME", "the partition (default: the first with GPUs)"),
-    "size": ("VM_SIZE", "of a partition with several VM sizes"),
-    "nodes": ("N|LIST", "so many nodes, or these (gpu-[1-4]); default: all of the partition"),
-    "max-hours": ("H", "end after so long (default: twice what each gate once may take)"),
-    "max-gpu-hours": ("H", "start no job that could go beyond (default: likewise)"),
-    "burn-minutes": ("M", "of each gate of the level burn (default: 60)"),
+    "size": ("VM_SIZE", "VM size, for a partition with several"),
+    "nodes": ("N|LIST", "number of nodes, or their names (gpu-[1-4]); default: all of the partition"),
+    "max-hours": ("H", "stop after this many hours (default: twice what all gates may take once)"),
+    "max-gpu-hours": ("H", "start no job that could exceed this (default: likewise)"),
+    "burn-minutes": ("M", "length of each gate of the level burn (default: 60)"),
     "skip": ("GATE,GATE", "leave gates out; may be repeated"),
 }
 _LISTS = ("nodes", "skip")
-"""Values that add up where an option is repeated."""
+"""Options whose values add up when they are repeated."""
 _SWITCHES = {
-    "no-drain": "leave bad nodes out of this run, and leave Slurm alone",
-    "new": "give up a run that is not over: its job is cancelled",
+    "no-drain": "leave bad nodes out of this run, but do not drain them",
+    "new": "give up an unfinished run: its job is cancelled",
 }
 _VERDICTS = {0: "pass", 1: "fail", 2: "error", 3: "warn", 4: "no_baseline"}
 PAGE = "report.html"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags; those of prove.sh have its names."""
-    common.add_definitions(parser, many=False)
-    common.add_all(parser)
-    common.add_out(parser)
-    azure.add_subscription(parser)
+    common.add(parser, "NAME", "--all", "--out", "--subscription")
     parser.add_argument("--level", choices=LEVELS, default=LEVELS[0], help="how much is tested (default: quick)")
     for name, (value, text) in _VALUES.items():
         parser.add_argument(f"--{name}", metavar=value, help=text, action="append" if name in _LISTS else "store")
@@ -54,9 +49,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(f"--{name}", action="store_true", help=text)
     parser.add_argument("--yes", action="store_true", help="start without asking")
     parser.add_argument("--html", metavar="FILE", type=Path, help=f"the report to write (default: {PAGE})")
-    parser.add_argument("--fetch", metavar="DIR", type=Path, help="keep the records of all runs there")
+    parser.add_argument("--fetch", metavar="DIR", type=Path, help="keep the records of all runs in this folder")
     parser.add_argument("--print", action="store_true", help="print the lines that do the same; run nothing")
-    common.add_json(parser)
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:
@@ -68,14 +63,15 @@ def run(args: Namespace) -> int:
     if args.print:
         common.emit("\n".join(prove.lines(target, options, tell=tell)))
         return OK
-    proving = prove.look(target, options, say=cluster.say, tell=tell)
+    proving = prove.look(target, options, say=common.say, tell=tell)
     if proving.plan is not None:
         for line in proving.plan:
-            cluster.say(line)
-        _ask(args)
-    status = prove.follow(proving, say=cluster.say, show=show)
+            common.say(line)
+        if not args.yes and not azure.asked("start?", "--yes starts without asking"):
+            raise ProblemsFound("nothing was started")
+    status = prove.follow(proving, say=common.say, show=show)
     page = args.html or Path(PAGE)
-    has_page = prove.report(proving, page, args.fetch, say=cluster.say)
+    has_page = prove.report(proving, page, args.fetch, say=common.say)
     verdict = _VERDICTS.get(status, "error")
     if args.json:
         common.emit_json(
@@ -85,7 +81,7 @@ def run(args: Namespace) -> int:
     else:
         common.emit(f"verdict {verdict} (exit status {status} of prove.sh)")
         if has_page:
-            cluster.say(f"the report is in {page}")
+            common.say(f"the report is in {page}")
     noted(proving.proofs.told)
     return status
 
@@ -104,13 +100,3 @@ def _options(args: Namespace) -> list[str]:
         if values:
             words += [f"--{name}={','.join(values)}"]
     return [*words, *(f"--{name}" for name in _SWITCHES if getattr(args, name.replace("-", "_")))]
-
-
-def _ask(args: Namespace) -> None:
-    if args.yes:
-        return
-    if not sys.stdin.isatty():
-        raise CannotRead("nothing was started: there is no terminal to ask on", "--yes starts without asking")
-    print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
-    if not sys.stdin.readline().strip().lower().startswith("y"):
-        raise ProblemsFound("nothing was started")

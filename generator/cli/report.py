@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Report what the validation jobs of a cluster prove, from the records (run.json) of their runs: the verdict, the nodes to
-replace and why, collectives, pairs, node by node, storage, temperatures, history, and the comparison of two runs.
+replace and why, collectives, pairs, single nodes, storage, temperatures, history, and the comparison of two runs.
 
 Writes one HTML page that needs no network, and prints the same as text. No cluster is contacted.
 
@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", type=Path, help=f"the page to write (default: {PAGE})")
     parser.add_argument("--text", action="store_true", help="print the report and write no page")
     parser.add_argument("--allow-warn", action="store_true", help="do not fail for warnings")
-    common.add_json(parser)
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:
@@ -70,7 +70,7 @@ def run(args: Namespace) -> int:
 
         common.emit(Report(assessment, comparison, color=common.use_color(sys.stdout, args)).text())
     if page is not None:
-        print(f"the page is in {page}", file=sys.stderr)
+        common.say(f"the page is in {page}")
     return _exit_code(assessment, allow_warn=args.allow_warn)
 
 

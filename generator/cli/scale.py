@@ -7,36 +7,36 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead, ProblemsFound
-from . import azure, cluster, common
+from . import azure, common
 
 if TYPE_CHECKING:
     from ..operate.lifecycle import Wanted
     from ..operate.nodes import SlurmNode
 
 DESCRIPTION = """\
-Start or end nodes of a partition, so that N of them have a VM. Slurm does it, as it does for jobs: with a higher number
-it powers nodes up, with a lower one it powers down idle nodes, which are named before. A node with a job is never
-ended; drained nodes and those that someone keeps stay and are named.
+Start or stop nodes of a partition, so that N of them have a VM. Slurm does it, as it does for jobs: for a higher number
+it powers nodes up, for a lower one it powers down idle nodes, which are listed first. A node with a job is never
+stopped; drained nodes and those that someone keeps stay and are listed.
 
-Where Slurm saves power, it ends a node that stays idle by itself.
+If power saving is on, Slurm stops a node that stays idle by itself.
 """
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    cluster.add_arguments(parser, changes=True)
+    azure.add_cluster_arguments(parser, changes=True)
     parser.add_argument("partition", metavar="PARTITION", help="name of the partition")
-    parser.add_argument("number", metavar="N", help="how many of its nodes shall have a VM")
+    parser.add_argument("number", metavar="N", help="number of its nodes that shall have a VM")
 
 
 def run(args: Namespace) -> int:
     from ..operate import lifecycle
 
     if not args.number.isdecimal():
-        raise CannotRead(f"'{args.number}' is not a number of nodes", "a whole number from 0")
-    with cluster.at(args) as place:
+        raise CannotRead(f"'{args.number}' is not a number of nodes", "use a whole number, 0 or more")
+    with azure.cluster_at(args) as place:
         wanted = lifecycle.scaling(place, args.partition, int(args.number))
         scaling = wanted.scaling
-        cluster.say(_shown(wanted))
+        common.say(_shown(wanted))
         reached = OK if scaling.will_have == wanted.number else ProblemsFound.exit_code
         if not wanted.names:
             common.emit(f"{args.partition}: {scaling.has} nodes; nothing was done")
@@ -47,7 +47,7 @@ def run(args: Namespace) -> int:
         if not args.yes:
             if not _agreed(wanted):
                 return ProblemsFound.exit_code
-            # The question may have stood for long: what was shown must be what is still true.
+            # The question may have been open for long: what was shown must still be true.
             now = lifecycle.scaling(place, args.partition, wanted.number)
             if (now.scaling.up, now.scaling.down) != (scaling.up, scaling.down):
                 return _changed(now)
@@ -60,15 +60,17 @@ def run(args: Namespace) -> int:
 def _agreed(wanted: Wanted) -> bool:
     from ..results.hostlist import compress
 
-    return azure.confirmed(f"{'start' if wanted.scaling.up else 'end'} {compress(wanted.names)}?", "give --yes")
+    return azure.confirmed(f"{'start' if wanted.scaling.up else 'stop'} {compress(wanted.names)}?", "give --yes")
 
 
 def _changed(now: Wanted) -> int:
-    cluster.say(_shown(now))
+    common.say(_shown(now))
     if now.scaling.has == now.number:
-        common.emit(f"{now.partition}: {now.scaling.has} nodes; someone else was faster, and nothing was done")
+        common.emit(f"{now.partition}: {now.scaling.has} nodes; someone else was faster; nothing was done")
         return OK
-    raise ProblemsFound(f"nothing was done: {now.partition} changed while it was asked", "type the same command again")
+    raise ProblemsFound(
+        f"nothing was done: {now.partition} changed while the question was open", "run the same command again"
+    )
 
 
 def _shown(wanted: Wanted) -> str:
@@ -79,7 +81,7 @@ def _shown(wanted: Wanted) -> str:
     scaling = wanted.scaling
     lines = [f"{wanted.partition}: {counted(scaling.has, 'node')} with a VM"]
     for words, nodes in (
-        ("have jobs", scaling.busy), ("are drained, and cost", scaling.drained),
+        ("have jobs", scaling.busy), ("are drained, and cost money", scaling.drained),
         ("are kept (SuspendExcNodes, KeepAlive)", scaling.kept), ("are neither idle nor at work", scaling.other),
     ):  # fmt: skip
         if nodes:
@@ -88,9 +90,9 @@ def _shown(wanted: Wanted) -> str:
         lines.append(f"  would start: {compress(scaling.up)}")
         seconds = wanted.queue.settings.get("SuspendTime", "")
         if wanted.queue.saves_power:
-            lines.append(f"  Slurm ends a node that stays idle for {seconds}")
+            lines.append(f"  Slurm stops a node that stays idle for {seconds}")
     if scaling.down:
-        lines.append(f"  would go, idle: {compress(scaling.down)}")
+        lines.append(f"  would stop, idle: {compress(scaling.down)}")
     return "\n".join(map(printable, lines))
 
 

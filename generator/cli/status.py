@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
-from . import azure, common
+from . import common
 
 if TYPE_CHECKING:
     from ..operate.built import Built
@@ -18,41 +18,44 @@ if TYPE_CHECKING:
     from ..plan.deployment import Plan
 
 DESCRIPTION = """\
-Show how deployments are: one screen for one, a line for each of several. The deployment, its server and its first boot
-as Azure has them; the cluster, its nodes by partition and state, and why nodes failed, as the CycleCloud site says.
-Nothing is changed.
+Show the state of deployments: one screen for one, one line each for several. Azure gives the state of the deployment,
+its server and its first boot; the CycleCloud site that of the cluster and its nodes, and why nodes failed. Nothing is
+changed.
 
-What Azure knows needs no password. The site is asked where CYCLECLOUD_ADMIN_PASSWORD is set, or with --password, which
-asks for it without echo: directly, or behind a Bastion, and on a server that another deployment made, through a forward
-of ssh. Otherwise, or where no way leads to it, its server is asked through ssh, with your key. A password that the site
-refuses is not tried again within a minute, because five refused ones lock the account.
+Azure needs no password. The site is asked when CYCLECLOUD_ADMIN_PASSWORD is set, or with --password, which prompts for
+it without echo: directly, or through ssh when it is behind a Bastion or on the server of a different deployment.
+Otherwise, or if the site cannot be reached, its server is asked through ssh, with your key. A password that the site
+refused is not tried again within a minute, because five refusals lock the account.
 
-The exit code is 0 when all is known and nothing has failed, 1 when something has failed or is not deployed (whatever
-else is not known), and 4 when nothing is known to have failed, and something is not known.
+The exit code is 0 when everything is known and nothing has failed, 1 when something has failed or is not deployed, even
+if something else is unknown, and 4 when nothing is known to have failed but something is unknown.
 """
 PAUSE_S = 10.0
 """Between two looks of --watch."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    common.add_definitions(parser, many=True)
-    common.add_out(parser)
-    azure.add_subscription(parser)
-    azure.add_print(parser)
+    common.add(parser, "NAMES", "--out", "--subscription", "--print")
     parser.add_argument("--watch", action="store_true", help="look again every 10 s, until Ctrl-C")
-    parser.add_argument("--drift", action="store_true", help="compare what Azure has with the built folder, too")
-    parser.add_argument("--cost", action="store_true", help="what is billed by the hour now, at public prices, too")
-    parser.add_argument("--usage", action="store_true", help="core hours of this month as the site counts them, too")
+    parser.add_argument("--drift", action="store_true", help="also compare what Azure has with the built folder")
+    parser.add_argument(
+        "--cost", action="store_true", help="also show what is billed by the hour now, at public prices"
+    )
+    parser.add_argument(
+        "--usage", action="store_true", help="also show the core hours of this month as the site counts them"
+    )
     parser.add_argument("--password", action="store_true", help="ask for the administrator's password, without echo")
-    common.add_json(parser)
+    common.add(parser, "--json")
     parser.set_defaults(all=False)
 
 
 def run(args: Namespace) -> int:
     if args.watch and args.json:
-        raise CannotRead("--watch draws a screen", "give --json without --watch, again and again")
+        raise CannotRead(
+            "--watch draws a screen and cannot print JSON", "repeat the command with --json and without --watch"
+        )
     if args.password and not sys.stdin.isatty():
-        raise CannotRead("there is no terminal on which to ask for the password", "export CYCLECLOUD_ADMIN_PASSWORD")
+        raise CannotRead("there is no terminal to ask for the password on", "export CYCLECLOUD_ADMIN_PASSWORD")
     from ..operate import status
 
     found, broken = _found(args)
@@ -77,7 +80,7 @@ def run(args: Namespace) -> int:
 
 
 def _found(args: Namespace) -> tuple[list[Built], list[str]]:
-    """The deployments, and the files whose definitions have errors. Raises HasErrors where there is only one."""
+    """Return the deployments, and the files whose definitions have errors. Raises HasErrors when there is only one."""
     from ..operate import reading
     from ..operate.built import Built
 
@@ -94,7 +97,7 @@ def _found(args: Namespace) -> tuple[list[Built], list[str]]:
 
 
 def _typed(plan: Plan) -> str:
-    """Asked for where the environment has none, or only the id of one in a Key Vault."""
+    """Prompt for the password, unless the environment has it and not only its id in a Key Vault."""
     from getpass import getpass
 
     exported = os.environ.get("CYCLECLOUD_ADMIN_PASSWORD", "")
@@ -104,7 +107,7 @@ def _typed(plan: Plan) -> str:
 
 
 def _watch(look: Callable[[], Looks]) -> int:
-    """Draw it anew on a terminal; elsewhere print what has changed. Ctrl-C ends it."""
+    """Redraw the screen on a terminal; elsewhere print it when it has changed. Ctrl-C ends it."""
     from .live import drawn
 
     with drawn(is_drawn=sys.stdout.isatty() and os.environ.get("TERM") != "dumb") as draw:
@@ -121,7 +124,6 @@ def _text(looks: Looks) -> str:
 
 
 def exit_code(looks: Looks) -> int:
-    """What a script may rest on."""
     if any(not isinstance(each, tuple) and each.has_failed for each in looks):
         return ProblemsFound.exit_code
     if any(isinstance(each, tuple) or each.is_partial for each in looks):

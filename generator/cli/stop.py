@@ -6,30 +6,30 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from ..errors import OK, ProblemsFound
-from . import azure, cluster, common
+from . import azure, common
 
 if TYPE_CHECKING:
     from ..operate.cluster import Place
     from ..operate.lifecycle import Ending
 
 DESCRIPTION = """\
-Stop a cluster: all its VMs are deleted, the scheduler's among them. Server, locker and file systems stay.
+Stop a cluster: all its VMs are deleted, also the scheduler's. Server, locker and file systems stay.
 
-It lists the jobs that would end and says what is lost, asks, does it once, and reads back what the server says. With
---yes nobody is asked. Where jobs run, or nobody can say whether any do, it then needs --end-jobs as well.
+It lists the jobs that would end and what would be lost, asks, stops the cluster once, and reads the state back. With
+--yes it does not ask; if jobs run, or that is unknown, it then needs --end-jobs as well.
 """
 _SHOWN = 30
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    cluster.add_arguments(parser, changes=True)
-    parser.add_argument("--end-jobs", action="store_true", help="with --yes: also when jobs run, or nobody knows")
+    azure.add_cluster_arguments(parser, changes=True)
+    parser.add_argument("--end-jobs", action="store_true", help="with --yes: also when jobs run, or that is unknown")
 
 
 def run(args: Namespace) -> int:
     from ..operate import lifecycle
 
-    with cluster.at(args) as place:
+    with azure.cluster_at(args) as place:
         if args.print:
             lines = place.lines(["squeue", "--states=running"], host="scheduler")
             common.emit("\n".join([*lines, *place.lines(["cyclecloud", "terminate_cluster", place.name])]))
@@ -37,11 +37,11 @@ def run(args: Namespace) -> int:
         ending = lifecycle.ending(place)
         if ending.cluster.is_started and not _agreed(place, ending, args):
             return ProblemsFound.exit_code
-        # The question may have stood for long: what was shown must be what is still true.
+        # The question may have been open for long: what was shown must still be true.
         found = lifecycle.stop(place, ending, is_old=ending.cluster.is_started and not args.yes)
         way = found.cluster.way
         if found.is_done:
-            common.emit(f"{place.name}: {way}; VMs cost until `cycleforge nodes {args.name}` shows none")
+            common.emit(f"{place.name}: {way}; its VMs cost money until `cycleforge nodes {args.name}` shows none")
         else:
             how = f"is being stopped ({way})" if found.cluster.is_changing else f"is {way} already"
             common.emit(f"{place.name} {how}; nothing was done")
@@ -51,14 +51,13 @@ def run(args: Namespace) -> int:
 def _agreed(place: Place, ending: Ending, args: Namespace) -> bool:
     common.emit(_shown(place, ending))
     unknown = ending.unknown
-    in_the_way = f"it is not known whether jobs run: {unknown}" if unknown else "jobs run" if ending.running else ""
+    in_the_way = f"it is unknown whether jobs run: {unknown}" if unknown else "jobs run" if ending.running else ""
     if args.yes and in_the_way and not args.end_jobs:
         raise ProblemsFound(f"{place.name} was not stopped, because {in_the_way}", "--yes --end-jobs stops it")
     return args.yes or azure.confirmed(f"stop {place.name}?", "give --yes")
 
 
 def _shown(place: Place, ending: Ending) -> str:
-    """What ends, and what is lost with it."""
     from ..words.counts import counted, first, first_lines
     from ..words.terminal import columns, printable
 
@@ -66,7 +65,7 @@ def _shown(place: Place, ending: Ending) -> str:
     lines = [f"{counted(len(there), 'VM')} would be deleted: {printable(first(there, 8))}"] if there else []
     running = ending.running
     if ending.unknown:
-        lines.append(f"jobs: not known, because {printable(ending.unknown)}")
+        lines.append(f"jobs: unknown, because {printable(ending.unknown)}")
     elif running:
         rows = [(job.id, job.user, job.partition, job.state, job.time, job.nodes, job.name) for job in running]
         table = columns([("JOB", "USER", "PARTITION", "STATE", "TIME", "NODES", "NAME"),
@@ -80,5 +79,5 @@ def _shown(place: Place, ending: Ending) -> str:
     if waiting:
         lines.append(f"{counted(waiting, 'job')} would wait until the cluster is started again")
     stays = [mount.path for mount in place.plan.all_mounts]
-    lines.append(f"lost: what running jobs have not saved, and what is on the VMs' own disks; {', '.join(stays)} stay")
+    lines.append(f"lost: what running jobs have not saved, and the VMs' own disks; {', '.join(stays)} stay")
     return "\n".join(lines)

@@ -28,9 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="JSON",
         help="the parameter file that the import is to use: its names, types and required values are checked, too",
     )
-    common.add_all(check)
-    common.add_json(check)
-    common.add_strict(check)
+    common.add(check, "--all", "--json", "--strict")
 
 
 def run(args: Namespace) -> int:

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import INTERRUPTED, OK, CycleForgeError
-from ..operate.packages import Locker
 from ..words.counts import size
 from ..words.terminal import Meter
 from . import common
 from .locker import add_locker, locker_of, teller
 
 if TYPE_CHECKING:
-    from ..operate.locker import Wanted
-    from ..operate.upload import Look, Sending
+    from ..operate.locker import Locker, Look, Sending, Wanted
 
 DESCRIPTION = """\
 Package projects and upload them to the locker from this machine, without the CycleCloud command line.
@@ -49,7 +47,7 @@ class _Progress:
         """A package of so much begins."""
         title = f"{wanted.project.name} {wanted.project.version}"
         if self._lines:
-            print(f"{title}: sending {files} files, {size(size_bytes)}", file=sys.stderr, flush=True)
+            common.say(f"{title}: sending {files} files, {size(size_bytes)}")
         self._meter.begin(title, size_bytes)
 
 
@@ -60,7 +58,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_locker(parser)
     parser.add_argument("--force", action="store_true", help="replace different content under the same version")
     parser.add_argument("--dry-run", action="store_true", help="send nothing; show what would be sent")
-    common.add_json(parser)
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:
@@ -69,7 +67,7 @@ def run(args: Namespace) -> int:
 
 def send(names: Sequence[str], locker: Locker, args: Namespace, *, force: bool = False, dry_run: bool = False) -> int:
     """Send projects, and show how far it is; returns the exit code."""
-    from ..operate.upload import upload
+    from ..operate.locker import upload
 
     progress = _Progress(args)
     rows: list[Sending] = []
@@ -107,7 +105,7 @@ def send(names: Sequence[str], locker: Locker, args: Namespace, *, force: bool =
     if code == INTERRUPTED:
         left = [row.title for row in rows if row.done is None]
         text = f"; not in the locker yet: {', '.join(left)}. The next run continues" if left else ""
-        print(f"\ninterrupted{text}", file=sys.stderr)
+        common.say(f"\ninterrupted{text}")
     if failure is not None:
         raise failure
     return code

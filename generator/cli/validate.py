@@ -5,16 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from ..operate import reading
-from . import common, missing_blobs
+from . import common
 
 DESCRIPTION = "Check definitions and report all problems of all files at once. Nothing is written."
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    common.add_definitions(parser, many=True)
-    common.add_all(parser)
-    common.add_json(parser)
-    common.add_strict(parser)
+    common.add(parser, "NAMES", "--all", "--json", "--strict")
 
 
 def run(args: Namespace) -> int:
@@ -31,6 +28,6 @@ def run(args: Namespace) -> int:
         return code
     common.print_problems(definitions, args)
     for each in definitions:
-        if not missing_blobs.others(each.checked.problems):
+        if not common.shown_by_file(each.checked.problems):
             common.emit(f"{each.filename}: no problems")
     return code

@@ -5,22 +5,22 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from ..errors import OK
-from . import azure, common
+from . import common
 
 DESCRIPTION = """\
 Ask Azure what deploying the built folder would do, and show it as a short list: what is deleted, changed (old → new)
 and created, and what Azure cannot say. Nothing is changed.
 
-What Azure is known to show although it does not happen is folded, and said at the end; that storage, a disk or a
-database is deleted is never folded. Secrets are not needed and are not sent.
+Changes that Azure is known to report although they do not happen are only counted, at the end. The deletion of storage,
+a disk or a database is always shown. Secrets are not needed and are not sent.
 
 The exit code is 0 whether or not anything would change, and 4 when Azure refuses or cannot be reached.
 """
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    azure.add_arguments(parser)
-    common.add_json(parser)
+    common.add(parser, "NAME", "--out", "--all", "--subscription", "--print")
+    common.add(parser, "--json")
 
 
 def run(args: Namespace) -> int:
@@ -31,7 +31,7 @@ def run(args: Namespace) -> int:
         common.emit("\n".join([*az_lines.beginning(found.plan), az_lines.deployment(found.plan, "what-if")]))
         return OK
     from ..azure import what_if_text
-    from ..operate.what_if import what_if
+    from ..operate.questions import what_if
 
     answer = what_if(found, args.subscription)
     if args.json:

@@ -1,4 +1,4 @@
-"""Azure for a verb: signing in, asking, changing, and what it means that Azure refuses."""
+"""Azure for a verb: sign in, ask, change, and explain why Azure refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING_CHANGED = "nothing was changed; try again when Azure can be reached"
 
 
 def session_of(plan: Plan, subscription: str | None = None) -> Session:
-    """A session for the plan's cloud and subscription; nobody is asked for a token yet."""
+    """Return a session for the plan's cloud and subscription. No token is requested yet."""
     chosen = subscription_of(subscription, plan.subscription_id, os.environ)
     try:
         return sign_in(cloud_of(plan.cloud, os.environ), chosen)
@@ -29,21 +29,21 @@ def session_of(plan: Plan, subscription: str | None = None) -> Session:
 
 @contextmanager
 def reader(plan: Plan, session: Session, otherwise: str = NOTHING_CHANGED) -> Iterator[Reader]:
-    """Ask, and change nothing. What Azure refuses is an error of the verb, as with `refusals`."""
+    """Open Azure for questions. Raises AzureRefused for what it refuses in the block."""
     with refusals(plan, otherwise), closing(Reader(session)) as opened:
         yield opened
 
 
 @contextmanager
 def writer(plan: Plan, session: Session, otherwise: str = NOTHING_CHANGED) -> Iterator[Writer]:
-    """Ask and change."""
+    """Open Azure for questions and changes, as `reader` does for questions."""
     with refusals(plan, otherwise), closing(Writer(session)) as opened:
         yield opened
 
 
 @contextmanager
 def refusals(plan: Plan, otherwise: str = NOTHING_CHANGED) -> Iterator[None]:
-    """What Azure refuses, and that it could not be asked, as an error of the verb; `otherwise` is the usual hint."""
+    """Raise AzureRefused when Azure refuses or cannot be asked; `otherwise` is the hint when there is no better one."""
     try:
         yield
     except NotAsked as error:

@@ -14,7 +14,7 @@ from ..output.changes import Changes
 from ..plan.deployment import Plan
 from ..records import record
 from ..words.counts import counted, first
-from . import definitions, renamed
+from . import definitions, reading
 from .reading import Definition, Target, deployed
 
 _ASKED = re.compile(r"readEnvironmentVariable\('(\w+)'\)")
@@ -62,7 +62,7 @@ def must_be_one_name(target: Target) -> None:
     """Raise CannotRead where the word is the name of an earlier deployment and that of a file with a new one."""
     word = target.name
     file = None if word == "-" else definitions.look(word)
-    if file is not None and renamed.folder_of(word, file, target.out) is not None:
+    if file is not None and reading.folder_of(word, file, target.out) is not None:
         now = definitions.name_in(file)
         text = f"'{word}' is a deployment that was built before, and the name of {file}, which now says '{now}'"
         raise CannotRead(text, f"use '{now}' for what the file says now, or write `name: {word}` again")

@@ -44,29 +44,28 @@ from ..errors import AzureRefused, CannotRead
 from ..plan.cluster import SlurmPlan
 from ..plan.deployment import Plan
 from ..words.terminal import printable
-from . import asking, site, way, whereabouts
+from . import asking, site, way
 from .built import Built, Tell, looked_for, must_be_current
 from .reading import Target
 
 _SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|(?:STORAGE|ACCESS|API|ACCOUNT)_KEY|CONNECTION_STRING")
 """Names of variables that hold something secret; the paths to a file in them are hidden as well."""
-AGAIN = "type the same command again: it looks first"
+AGAIN = "run the same command again: it looks first"
 Say = Callable[[str], None]
-"""Hears what goes on."""
+"""Gets progress, in sentences."""
 
 
 def silent(_: object) -> None:
-    """Hear nothing."""
+    """Ignore progress."""
 
 
 class _ByAzure:
-    """The server where no network path leads to it."""
+    """Runs commands on the server where no network path leads to it; they run as root."""
 
     def __init__(self, plan: Plan, writer: Writer) -> None:
         self._writer, self._machine = writer, server_id(plan, writer.subscription)
 
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
-        """Run it to its end, as root."""
         try:
             return Ran(*run_command.run(self._writer, self._machine, command, input, limit_s + 120))
         except azure.NotAsked as reason:
@@ -82,17 +81,17 @@ class Server:
         self._lost: Unreachable | None = None
 
     def is_reached_by_ssh(self) -> bool:
-        """Whether ssh leads there; asked at most once, with a command that changes nothing."""
+        """Return True when ssh reaches the server. It is tried at most once, with a command that changes nothing."""
         self._by_ssh("true", b"", 60)
         return self.is_direct
 
     @property
     def is_direct(self) -> bool:
-        """Whether a network path leads there; known once something was asked."""
+        """True when ssh has reached the server; False before the first command."""
         return self._way is self._shell
 
     def prove(self) -> None:
-        """Find out which way leads there; raises Unreachable where none does."""
+        """Find out which way reaches the server. Raises Unreachable when none does."""
         self.run("true", limit_s=60)
 
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
@@ -105,11 +104,11 @@ class Server:
         if self._way is None:
             self._way = self._otherwise()
             why = self._lost.reason if self._lost else ""
-            self._say(f"{why}; going through Azure's run command: half a minute for each step, and short answers")
+            self._say(f"{why}; using Azure's run command instead: each step takes half a minute, and answers are short")
         return self._way.run(command, input=input, limit_s=limit_s)
 
     def _by_ssh(self, command: str, given: bytes, limit_s: float) -> Ran | None:
-        """The first command of all finds out whether ssh leads there; None for any other, and where it does not."""
+        """Try ssh with the first command of all; return None for any later one, and when ssh fails."""
         if self._way is not None or self._lost is not None:
             return None
         try:
@@ -148,7 +147,6 @@ class Place:
         return self.node("scheduler")
 
     def node(self, host: str) -> Shell:
-        """Any host that `ssh_config` knows."""
         return Shell(self.config, host)
 
     @cached_property
@@ -160,26 +158,25 @@ class Place:
 
     @cached_property
     def writer(self) -> Writer:
-        """Azure, asked for only where something needs it."""
         return Writer(asking.session_of(self.plan, self._subscription))
 
     @property
     def generations(self) -> list[str]:
-        """What each node array's nodes are started from now, as records of nodes name it."""
+        """What nodes of each node array are started from now, as the records of nodes name it."""
         return [array.generation for array in self.slurm.node_arrays]
 
     @property
     def has_records(self) -> bool:
-        """Whether nodes tell the scheduler what they started from, and it has the program that replaces them."""
+        """True when nodes tell the scheduler what they started from, and it has the program that replaces them."""
         roles = [self.slurm.scheduler.specs, *(array.specs for array in self.slurm.node_arrays)]
         return all(any(spec.project == "misc_ubuntu" for spec in specs) for specs in roles)
 
     def must_be_current(self, name: str) -> None:
-        """Raises ProblemsFound where the folder is not what the definition says now."""
+        """Raise ProblemsFound when the folder is not what the definition says now."""
         must_be_current(self.found, f"`cycleforge build {name}` builds it", name)
 
     def hide(self) -> Hide:
-        """Knows the secrets of this deployment, and of this user's environment, as far as they are given."""
+        """Return what hides the secrets of this deployment and of this user's environment."""
         names = {secret.variable for secret in self.plan.secrets}
         names |= {name for name in os.environ if _SECRET.search(name)}
         values = [os.environ.get(name, "") for name in sorted(names)]
@@ -196,22 +193,22 @@ class Place:
     # ---- questions
 
     def look(self) -> Cluster:
-        """The cluster and its nodes. Raises NotDone and Unreachable where the last way does not lead there either."""
+        """Return the cluster and its nodes. Raises NotDone and Unreachable when the last way fails, too."""
         found, why = site.seen(self._site(), self.name, lambda: cluster.look(self.cyclecloud, self.name))
         if isinstance(found, Unknown):
             raise NotDone(found.reason, found.hint)
         if why is not None and self._portal.can_ask and self._silent is None:
             self._silent = why
-            self.say(f"{why.reason}; it was `cyclecloud` on the server that was asked")
+            self.say(f"{why.reason}; `cyclecloud` on the server was asked instead")
         return found
 
     def conditions(self) -> tuple[Condition, ...]:
-        """What only the site says of failed nodes; none where another way leads to the server."""
+        """Return what only the site says of failed nodes; empty when it was not the site that answered."""
         found = self._site()
         return () if isinstance(found, Unknown) else conditions(found, self.name)
 
     def queue(self, seen: Cluster) -> tuple[Queue | None, str]:
-        """What Slurm says, or why it does not; neither where there is no scheduler that could have jobs."""
+        """Return what Slurm says, or why it does not; neither when no scheduler has a VM."""
         if not any(node.name == "scheduler" and node.is_there for node in seen.listed):
             return None, ""
         try:
@@ -229,7 +226,7 @@ class Place:
         return seen if isinstance(seen, Unknown) else seen.outputs
 
     def _site(self) -> Site | Unknown:
-        """Azure is asked where it is only where somebody can sign in there."""
+        """Return the site. Azure is asked for its address only when the password is known."""
         if self._silent is not None:
             return self._silent
         if not self._portal.can_ask or self.plan.server is None:
@@ -241,31 +238,31 @@ class Place:
     def changed_once(
         self, words: list[str], call: Call, is_done: Callable[[Cluster], bool], *, may_stay: bool = False
     ) -> Cluster:
-        """Do what `words` of `cyclecloud`, or `call`, do, once; then read what is true. Raises AzureRefused.
+        """Do once what `words` of `cyclecloud`, or `call`, do; then read the state. Raises AzureRefused.
 
-        A connection that is lost says nothing about what arrived: the server is asked, and nothing is sent again.
-        `may_stay`: where the server has taken it, nothing need have changed yet.
+        A lost connection says nothing about what arrived: the server is asked, and nothing is sent again.
+        `may_stay`: nothing need have changed yet once the server has accepted it.
         """
         lost = False
         try:
             self._change(words, call)
         except Unreachable as error:
             lost = True
-            self.say(f"{printable(error.reason)}; looking whether `{line(words)}` arrived")
+            self.say(f"{printable(error.reason)}; checking whether `{line(words)}` arrived")
         seen = self.look()
         if is_done(seen) or (may_stay and not lost):
             return seen
         if lost:
-            raise AzureRefused(f"`{line(words)}` may have arrived or not, and the cluster is '{seen.way}'", AGAIN)
-        raise AzureRefused(f"`{line(words)}` ended well, and the cluster is still '{seen.way}'", AGAIN)
+            raise AzureRefused(f"it is unknown whether `{line(words)}` arrived; the cluster is '{seen.way}'", AGAIN)
+        raise AzureRefused(f"`{line(words)}` succeeded, but the cluster is still '{seen.way}'", AGAIN)
 
     def _change(self, words: list[str], call: Call) -> None:
-        """Raises NotDone, and Unreachable where nobody knows whether it arrived."""
+        """Send the change. Raises NotDone, and Unreachable when it is unknown whether it arrived."""
         found = self._site()
         if isinstance(found, Unknown) or self.server.is_reached_by_ssh():
             self.cyclecloud.change(words)
             return
-        self.say("ssh does not lead to the server; sending a request to the site that is documented nowhere, once")
+        self.say("ssh does not reach the server; sending an undocumented request to the site, once")
         try:
             found.change(call)
         except Lost as lost:
@@ -278,12 +275,12 @@ class Place:
 
 @contextmanager
 def at(target: Target, say: Say = silent, tell: Tell = silent) -> Iterator[Place]:
-    """The cluster of a definition; whatever a server, a host or Azure does not do is an error of the verb."""
+    """Open the cluster of a definition. Raises AzureRefused for what a server, a host or Azure refuses in the block."""
     found = looked_for(target, tell)
     if found.plan.slurm is None:
         raise CannotRead(f"{target.name} has no cluster: its definition has no `slurm`")
     way.shell_of(found, "server")  # its `ssh_config` is there
-    whereabouts.tell(found, target)
+    way.tell_ssh(found, target)
     place = Place(found, found.plan.slurm, target.subscription, say)
     with closing(place), way.refusals(), asking.refusals(place.plan, AGAIN):
         yield place

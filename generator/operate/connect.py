@@ -29,15 +29,13 @@ from .built import Built
 PORTAL = "portal"
 _NOT_THROUGH = b"stdio forwarding failed"
 """What ssh -W says where the server does not reach the host."""
-_BY_ADDRESS = ""
-"""A node that no name in the network leads to."""
 _ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
 
 
 def host_in(plan: Plan, word: str) -> str:
-    """The host that a word means, or PORTAL. Raises CannotRead.
+    """Return the host that a word means, or PORTAL. Raises CannotRead for a name that no host of this deployment has.
 
-    A name that no host of this deployment has is a slip, or a command in the place of the host.
+    That is a typing error, or a command in the place of the host.
     """
     host = PORTAL if word == PORTAL else host_of(plan, word)
     slurm = plan.slurm
@@ -50,7 +48,7 @@ def host_in(plan: Plan, word: str) -> str:
 
 
 def login(found: Built, host: str, command: Sequence[str], subscription: str | None) -> list[str]:
-    """The words of ssh. It would only say that the connection was closed; AzureRefused says why there is none."""
+    """Return the words of ssh. Raises AzureRefused first, because ssh would only say that the connection was closed."""
     shell = way.shell_of(found, host)
     way.facts_of(found.plan, subscription)
     return shell.line(" ".join(command))
@@ -60,7 +58,7 @@ def login(found: Built, host: str, command: Sequence[str], subscription: str | N
 
 
 def stdio(found: Built, host: str, subscription: str | None, hear: Callable[[bytes], object]) -> int:
-    """Be the connection to a host, on standard input and output. `hear` gets what ssh says; returns the exit status."""
+    """Carry the connection to a host on standard input and output; `hear` gets what ssh says. Return its status."""
     if host != SERVER:
         return _through_server(found, host, subscription, hear)
     with way.connected(found.plan, way.facts_of(found.plan, subscription)) as connection:
@@ -106,7 +104,7 @@ def _address_of(found: Built, server: Shell, host: str, subscription: str | None
     """How the server calls it: by its name, else by the address that CycleCloud knows, or Azure of a login node."""
     plan = found.plan
     known = _known_as(plan, host)
-    if known != _BY_ADDRESS:
+    if known is not None:
         return known
     try:
         return _listed_address(server, _listing(plan), host)
@@ -121,10 +119,11 @@ def _address_of(found: Built, server: Shell, host: str, subscription: str | None
 
 
 class _NotTold(AzureRefused):
-    """The server's command line does not say where nodes are."""
+    """The command line of the server does not list its nodes."""
 
 
-def _known_as(plan: Plan, host: str) -> str:
+def _known_as(plan: Plan, host: str) -> str | None:
+    """Return the name or address by which the network knows a host; None where only its address leads there."""
     slurm = plan.slurm
     if slurm is None or _ADDRESS.fullmatch(host):
         return host
@@ -132,21 +131,16 @@ def _known_as(plan: Plan, host: str) -> str:
         return slurm.scheduler.host_name
     if slurm.node_name_is_host_name and not host.startswith("login"):
         return host
-    return _BY_ADDRESS
+    return None
 
 
 def _listing(plan: Plan) -> str:
-    """What asks CycleCloud for the addresses of nodes, on the server."""
+    """Return the command that asks CycleCloud, on the server, for the addresses of nodes."""
     return shlex.join(["cyclecloud", "show_nodes", "-c", _cluster_of(plan), "--states=Started", "--format=json"])
 
 
 def _cluster_of(plan: Plan) -> str:
     return plan.slurm.cluster_name if plan.slurm else ""
-
-
-def _address_filter(host: str) -> str:
-    wanted = 'startswith("login")' if host == "login" else f". == {json.dumps(host)}"
-    return f"[.[] | select(.Name | {wanted})] | sort_by(.Name)[0].Instance.PrivateIp"
 
 
 def _listed_address(server: Shell, ask: str, host: str) -> str:
@@ -158,8 +152,8 @@ def _listed_address(server: Shell, ask: str, host: str) -> str:
     if not nodes and (ran.status != 0 or ran.out.strip() not in ("", "[]")):
         said = " ".join((ran.err or ran.out).split())[:200]
         raise _NotTold(
-            f"the server does not tell its nodes: {printable(said)}",
-            "`cyclecloud initialize` once on the server lets it; the README's section Connect has the line",
+            f"the server does not list its nodes: {printable(said)}",
+            "run `cyclecloud initialize` once on the server; the README's section Connect has the line",
         )
     addresses = {node.name: node.address for node in nodes if node.address}
     wanted = [name for name in sorted(addresses) if name == host or (host == "login" and name.startswith("login"))]
@@ -223,10 +217,13 @@ def lines(found: Built, host: str, command: Sequence[str], port: int, subscripti
     elif host == SERVER:
         typed.append(f"ssh {to} {words}".rstrip())
     else:
-        target = shlex.quote(f"{plan.admin.username}@{_known_as(plan, host)}")
-        if _known_as(plan, host) == _BY_ADDRESS:
+        known = _known_as(plan, host)
+        target = shlex.quote(f"{plan.admin.username}@{known}")
+        if known is None:
             # The server's own jq takes the address out of what the server knows of its nodes.
-            asked = f"{_listing(plan)} | jq -r {shlex.quote(_address_filter(host))}"
+            wanted = 'startswith("login")' if host == "login" else f". == {json.dumps(host)}"
+            chosen = f"[.[] | select(.Name | {wanted})] | sort_by(.Name)[0].Instance.PrivateIp"
+            asked = f"{_listing(plan)} | jq -r {shlex.quote(chosen)}"
             typed.append(f"address=$(ssh {to} {shlex.quote(asked)})")
             target = f'{plan.admin.username}@"${{address}}"'
         typed.append(f"ssh {jump} {target} {words}".rstrip())

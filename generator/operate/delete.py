@@ -1,4 +1,4 @@
-"""`delete`: what is there, what goes and what stays; then it goes, and what is left is looked for."""
+"""`delete`: look what exists, what goes and what stays; delete it, and look for what is left."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from ..plan.deployment import Plan
 from ..records import record
 from .asking import session_of
 
-AGAIN = "the same command goes on from here"
+AGAIN = "run the same command to continue"
 
 
 @record
 class Look:
-    """What deleting means now."""
-
     plan: Plan
     keeps_data: bool
     seen: Seen
@@ -34,18 +32,18 @@ class Look:
     def must_be_free(self) -> None:
         """Raise ProblemsFound where something is in the way."""
         if self.decision.obstacles:
-            raise ProblemsFound("nothing was deleted: first fix what is in the way")
+            raise ProblemsFound("nothing was deleted: first fix what prevents it")
 
 
 @contextmanager
 def asking(plan: Plan, subscription: str | None = None) -> Iterator[Writer]:
-    """Azure for `look` and `carry_out`. What it refuses is an error of the verb."""
+    """Open Azure for `look` and `carry_out`. Raises AzureRefused for what Azure refuses in the block."""
     with _refusals(), closing(Writer(session_of(plan, subscription))) as writer:
         yield writer
 
 
 def look(plan: Plan, reader: Reader, *, keeps_data: bool = False) -> Look:
-    """Ask what is there, and decide; nothing is changed."""
+    """Ask what exists, and decide. Nothing is changed."""
     seen = survey(plan, reader)
     return Look(plan, keeps_data, seen, decide(plan, seen, keeps_data=keeps_data))
 
@@ -58,11 +56,10 @@ def lines(plan: Plan, subscription: str | None = None, *, keeps_data: bool = Fal
 
 
 def carry_out(agreed: Look, writer: Writer, say: Callable[[str], None]) -> None:
-    """Delete what was agreed to, then ask for everything once more.
+    """Delete what was agreed to, then look for everything once more.
 
-    Raises ProblemsFound where something is still there or was in the way, AzureRefused where it is not known.
+    Raises ProblemsFound when something prevents it or is left, AzureRefused when that is unknown.
     """
-
     plan, seen, decision = agreed.plan, agreed.seen, agreed.decision
     agreed.must_be_free()
     left, blind = Deleting(plan, writer, seen, decision, say, keeps=agreed.keeps_data).run()
@@ -71,14 +68,13 @@ def carry_out(agreed: Look, writer: Writer, say: Callable[[str], None]) -> None:
         raise ProblemsFound(f"still there: {'; '.join(still)}", AGAIN)
     if blind:
         raise AzureRefused(
-            f"not known {'; '.join(each.what for each in blind)}: {blind[0].reason}",
+            f"unknown: {'; '.join(each.what for each in blind)}: {blind[0].reason}",
             f"all else of {plan.name} is gone; its identities were {', '.join(seen.principals) or 'not found'}",
         )
 
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-
     try:
         yield
     except (Stopped, NotDone) as stopped:

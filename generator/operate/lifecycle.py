@@ -1,4 +1,4 @@
-"""Start, stop, retry and scale: each looks first, does it once, and reads back what is true."""
+"""Start, stop, retry and scale: each looks first, makes the change once, and reads the state back."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from .cluster import AGAIN, Place
 
 @record
 class Outcome:
-    """What a change has come to."""
-
     cluster: Cluster
     is_done: bool
-    """False: it was so before, and nothing was done."""
+    """False: it was so already, and nothing was done."""
 
 
 def startable(place: Place) -> Cluster:
-    """The cluster; raises ProblemsFound while it is being ended."""
+    """Return the cluster. Raises ProblemsFound while it is being stopped."""
     seen = place.look()
     if seen.is_changing and not seen.is_started:
-        raise ProblemsFound(f"{place.name} is being ended ({seen.way})", "start it when that is done")
+        raise ProblemsFound(f"{place.name} is being stopped ({seen.way})", "start it when that is done")
     return seen
 
 
@@ -44,7 +42,7 @@ class Ending:
     cluster: Cluster
     queue: Queue | None
     unknown: str
-    """Why it is not known which jobs there are."""
+    """Why the jobs are unknown."""
 
     @property
     def running(self) -> list[Job]:
@@ -52,32 +50,32 @@ class Ending:
 
 
 def ending(place: Place) -> Ending:
-    """The cluster and its jobs; nothing is asked of one that does not run."""
+    """Return the cluster and its jobs; one that is not started has none."""
     seen = place.look()
     return Ending(seen, *(place.queue(seen) if seen.is_started else (None, "")))
 
 
 def stop(place: Place, shown: Ending, *, is_old: bool) -> Outcome:
-    """End all VMs of a cluster. Raises ProblemsFound where jobs run that were not `shown`.
+    """Stop a cluster: its VMs are deleted. Raises ProblemsFound when jobs run that were not `shown`.
 
-    `is_old`: what is true may be something else by now, and is looked at again.
+    `is_old`: the state may have changed since, and is read again.
     """
     now = ending(place) if is_old else shown
     if not now.cluster.is_started:
         return Outcome(now.cluster, is_done=False)
     begun = {job.id for job in now.running} - {job.id for job in shown.running}
     if begun:
-        text = f"nothing was stopped: {', '.join(sorted(begun))} began while it was asked"
-        raise ProblemsFound(text, "type the same command again")
+        text = f"nothing was stopped: {', '.join(sorted(begun))} began while the question was open"
+        raise ProblemsFound(text, "run the same command again")
     call = requests.terminate(place.name)
     seen = place.changed_once(["terminate_cluster", place.name], call, lambda now: not now.is_started)
     return Outcome(seen, is_done=True)
 
 
 def retry(place: Place, failed: tuple[Node, ...] = ()) -> list[Node] | None:
-    """Let CycleCloud try again what has failed, once; the nodes as they are then, None where none has failed.
+    """Let CycleCloud retry failed nodes once. Returns the nodes as they are then; None when none had failed.
 
-    `failed`: as just found. A node may fail again at once: no state is a failure of the verb.
+    `failed`: as just found. A node may fail again at once, so no state counts as a failure of the verb.
     """
     failed = failed or place.look().failed
     if not failed:
@@ -94,8 +92,6 @@ def retry(place: Place, failed: tuple[Node, ...] = ()) -> list[Node] | None:
 
 @record
 class Wanted:
-    """So many nodes of a partition with a VM, and what Slurm would do for it."""
-
     partition: str
     number: int
     queue: Queue
@@ -116,14 +112,15 @@ def scaling(place: Place, partition: str, number: int) -> Wanted:
 
 
 def scale(place: Place, wanted: Wanted) -> None:
-    """Tell Slurm once, and read back what it has made of it. Raises AzureRefused."""
+    """Tell Slurm once, and read the state back. Raises AzureRefused."""
     lost = False
     try:
         slurm.set_power(place.scheduler, wanted.queue, wanted.names, up=bool(wanted.scaling.up))
     except Unreachable as error:
         lost = True
-        place.say(f"{printable(error.reason)}; looking whether it arrived")
+        place.say(f"{printable(error.reason)}; checking whether it arrived")
     if not are_in_place(slurm.look(place.scheduler).nodes, wanted.scaling):
         raise AzureRefused(
-            "it may have arrived or not" if lost else "Slurm took it, and has not begun with every node", AGAIN
+            "it is unknown whether it arrived" if lost else "Slurm accepted it, but has not begun with every node",
+            AGAIN,
         )

@@ -1,4 +1,4 @@
-"""The nodes of a cluster as CycleCloud and Slurm have them, and the ends of the logs of its machines."""
+"""The nodes of a cluster according to CycleCloud and Slurm, and the ends of the logs of its machines."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ _BY_AZURE_BYTES = 6_000
 
 @record
 class Nodes:
-    """The cluster, and a row for each node that has a VM, or should have one."""
-
     cluster: Cluster
     rows: list[dict[str, object]]
+    """One for each node that has a VM, or should have one."""
     unknown: str
-    """Why Slurm's states are not known."""
+    """Why Slurm's states are unknown."""
     has_queue: bool
 
 
@@ -42,7 +41,7 @@ def listing_lines(place: Place) -> list[str]:
 
 
 def _rows(seen: Cluster, queue: Queue | None) -> list[dict[str, object]]:
-    """Those of CycleCloud, then those that only Slurm takes for running."""
+    """Return a row for each node of CycleCloud, then for those that only Slurm believes to run."""
     by_slurm = {node.name: node for node in queue.nodes} if queue else {}
     there = sorted((node for node in seen.listed if node.is_there), key=lambda node: natural_key(node.name))
     rows = [_row(node, by_slurm.get(node.name)) for node in there]
@@ -51,7 +50,7 @@ def _rows(seen: Cluster, queue: Queue | None) -> list[dict[str, object]]:
 
 
 def _row(node: Node | None, other: SlurmNode | None) -> dict[str, object]:
-    # A scheduler or a login node is of none.
+    # A scheduler or a login node is in no partition.
     partition = ",".join(other.partitions) if other else node.array if node else ""
     reasons = [node.message if node else "", other.reason if other else ""]
     return {
@@ -82,7 +81,7 @@ def log_line(place: Place, host: str, lines: int) -> list[str]:
 
 
 def logs(place: Place, host: str, lines: int) -> list[Tail]:
-    """The ends of a machine's logs, without secrets and control characters."""
+    """Return the ends of a machine's logs, without secrets and control characters."""
     host = _called(place, host)
     role, hide = role_of(host), place.hide()
     most = MOST_BYTES
@@ -98,7 +97,7 @@ def logs(place: Place, host: str, lines: int) -> list[Tail]:
 
 
 def follow(place: Place, host: str, lines: int) -> Iterator[str]:
-    """Their lines as they come. Only who reads them ends it well; raises AzureRefused when the host does."""
+    """Yield lines of the logs as they are written, without end. Raises AzureRefused when the host stops."""
     host = _called(place, host)
     hide, last = place.hide(), ""
     for row in place.node(host).follow(follow_command(PATHS[role_of(host)], lines)):
@@ -106,7 +105,7 @@ def follow(place: Place, host: str, lines: int) -> Iterator[str]:
         yield last
     if not last:
         raise _none(host)
-    raise AzureRefused(f"{host} does not show its logs any more: {last}", "type the same command again")
+    raise AzureRefused(f"{host} has stopped showing its logs: {last}", "run the same command again")
 
 
 def _called(place: Place, host: str) -> str:

@@ -1,4 +1,4 @@
-"""A partition proved by prove.sh: copied, started once, followed, reported. It runs on the scheduler by itself."""
+"""A partition proved by prove.sh, which runs on the scheduler by itself: copy, start once, follow, report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..validation.assess import assess
 from ..validation.gather import gather
 from ..validation.page import report_page
 from ..words.terminal import printable
-from . import way, whereabouts
+from . import way
 from .built import Built, Tell, looked_for
 from .cluster import Say, silent
 from .reading import Target
@@ -24,24 +24,22 @@ from .run import Show, connection_of, fetched, whoami
 
 @record
 class Proving:
-    """prove.sh on a cluster, with these words, as it was looked at."""
-
     proofs: Proofs
     options: Sequence[str]
     must_start: bool
-    """It neither runs nor waits to be told."""
+    """False when it runs, or has ended and its result was not shown."""
     plan: tuple[str, ...] | None = None
     """What would run, and what that may cost; None where the user has agreed to it before."""
 
 
 def look(target: Target, options: Sequence[str], *, say: Say = silent, tell: Tell = silent) -> Proving:
-    """How it is, and where it has to be started, what it would do. Raises ProblemsFound where another one runs."""
+    """Look whether prove.sh runs, else ask for its plan. Raises ProblemsFound when it runs with other options."""
     found = _built(target, tell)
     proofs = Proofs(connection_of(found), found.folder / "jobs")
     proof = proofs.look()
     same = proof.options == " ".join(options)
     if proof.status == RUNNING:
-        say(f"{proof.who} has started it with `{proof.options}`, and it runs; this command follows it")
+        say(f"{proof.who} started it with `{proof.options}`, and it is running; this command follows it")
         if not same:
             raise ProblemsFound(
                 f"prove.sh runs with other options: {proof.options}",
@@ -49,18 +47,18 @@ def look(target: Target, options: Sequence[str], *, say: Say = silent, tell: Tel
             )
         return Proving(proofs, options, must_start=False)
     if same and proof.exit_status is not None and not proof.is_told:
-        say(f"{proof.who} has started it, and it has ended: this is its result")
+        say(f"{proof.who} started it, and it has ended: this is its result")
         return Proving(proofs, options, must_start=False)
     if same and proof.status and not proof.is_told:
-        say(f"{proof.who} has started it, and it was ended; it goes on where it was")
+        say(f"{proof.who} started it, and it was interrupted; it continues where it stopped")
         return Proving(proofs, options, must_start=True)
     return Proving(proofs, options, must_start=True, plan=proofs.plan(options, is_there=bool(proof.name)).plan)
 
 
 def follow(proving: Proving, *, say: Say = silent, show: Show = silent) -> int:
-    """The exit status of prove.sh, which is started where it must be.
+    """Start prove.sh if it must be started, and follow it. Returns its exit status.
 
-    It begins with its plan: lines that the user has seen are not shown again.
+    Its output begins with its plan; lines of it that the user has seen are not shown again.
     """
     proofs, left = proving.proofs, list(proving.plan or ())
     if proving.must_start:
@@ -73,16 +71,16 @@ def follow(proving: Proving, *, say: Say = silent, show: Show = silent) -> int:
             left = [] if line.kind == "log" else left
             show(line)
     except KeyboardInterrupt:
-        say("\nprove.sh goes on; the same command attaches to it again")
+        say("\nprove.sh continues; run the same command to reattach")
         raise
     status = proofs.look().exit_status
     if status is None:
-        raise AzureRefused("prove.sh was ended before its end", "the same command goes on where it was")
+        raise AzureRefused("prove.sh was stopped before it had ended", "run the same command to continue")
     return status
 
 
 def report(proving: Proving, page: Path, fetch: Path | None, *, say: Say = silent) -> bool:
-    """Write the page of all its runs, whose records `fetch` keeps; whether there are any."""
+    """Write the page of all its runs, and keep their records in `fetch`. Returns False when there are none."""
     with tempfile.TemporaryDirectory(prefix="cycleforge-") as scratch:
         records = fetch if fetch is not None else Path(scratch, "runs")
         try:
@@ -117,5 +115,5 @@ def _built(target: Target, tell: Tell) -> Built:
     script = found.folder / "jobs" / "prove.sh"
     if not script.is_file():
         raise CannotRead(f"{script} is not built", f"cycleforge build {target.name}")
-    whereabouts.tell(found, target)
+    way.tell_ssh(found, target)
     return found

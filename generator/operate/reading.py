@@ -1,18 +1,24 @@
-"""Definitions as they are here, and as what is deployed was built."""
+"""Definitions as they are here, and as what is deployed was built.
+
+A deployment whose definition has another `name` by now, or is gone, has a built folder, and may cost money.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import CannotRead, ProblemsFound
+from ..files.file import MANIFEST
 from ..records import record
-from . import definitions, renamed
+from . import definitions
 
 if TYPE_CHECKING:
+    from ..definition.text.source import Source
     from ..pipeline import Checked
     from ..plan.deployment import Plan
 
@@ -90,13 +96,99 @@ def deployed(target: Target, environment: Mapping[str, str] = os.environ) -> Def
         file = None if word == "-" else definitions.look(word)
     else:
         file = Path(word) if Path(word).is_file() else None
-    folder = renamed.folder_of(name or word, file, target.out)
+    folder = folder_of(name or word, file, target.out)
     if folder is None:
         return read([word], environment)[0]
-    source, place = renamed.as_built(folder)
+    source, place = as_built(folder)
     note = None
     if name is None:
         now = definitions.name_in(place / source.filename)
         says = f"has the name '{now}' by now" if now else "is not here any more"
         note = f"this is '{folder.name}' as {folder} was built; {source.filename} {says}"
     return Definition(str(place / source.filename), place, check_source(source, environment, place), note)
+
+
+_DEFINITION = re.compile(rb"^derived:\n(?:  .*\n)*?  definition: ['\"]?(.+?)['\"]?$", re.MULTILINE)
+_MOST_BYTES = 4 * 1024 * 1024
+EFFECTIVE = "effective.yaml"
+_PLACES = (Path(definitions.FOLDER), Path())
+
+
+def built_from(folder: Path) -> str | None:
+    """The name of the file that a folder was built from; None for a folder that CycleForge has not built."""
+    match = _DEFINITION.search(_effective(folder)) if (folder / MANIFEST).is_file() else None
+    try:
+        name = "" if match is None else match[1].decode()
+    except UnicodeDecodeError:
+        return None
+    return name if name and Path(name).name == name else None
+
+
+def folder_of(name: str, file: Path | None, out: Path) -> Path | None:
+    """The built folder of the deployment with this name, where its file is gone or has another name by now."""
+    folder = out / name
+    if Path(name).name != name or built_from(folder) is None:
+        return None
+    return None if file is not None and definitions.name_in(file) in (name, None) else folder
+
+
+def as_built(folder: Path) -> tuple[Source, Path]:
+    """The definition of a folder as it was when it was built, with its defaults; and the folder of its file."""
+    from ..definition.text.source import load
+
+    name = built_from(folder)
+    source = load(_effective(folder), str(folder / EFFECTIVE), None)
+    data = (source.data or {}).get("definition")
+    if name is None or not isinstance(data, dict):
+        raise CannotRead(f"{folder / EFFECTIVE} is not what `cycleforge build` writes", f"follow {folder}/README.md")
+    place = next((place for place in _PLACES if (place / name).is_file()), Path())
+    return replace(source, filename=name, data=_asked(data)), place
+
+
+def _asked(value: Any) -> Any:
+    """Values that the deployment asks for are written as `ask: VARIABLE`."""
+    from ..definition.text.source import MissingVariable
+
+    if isinstance(value, dict):
+        if set(value) == {"ask"} and isinstance(value["ask"], str):
+            return MissingVariable(value["ask"])
+        return {key: _asked(below) for key, below in value.items()}
+    return [_asked(below) for below in value] if isinstance(value, list) else value
+
+
+def notes(built: Mapping[str, str], out: Path, known: Iterable[str]) -> Iterator[str]:
+    """Say which other deployments folders in `out` were built for that no definition has any more.
+
+    `built`: names of the deployments that are built for the first time, and of their files. `known`: other names that
+    are in use.
+    """
+    if not built:
+        return
+    names = {*built, *known, *definitions.names()}
+    for folder in sorted(_folders(out)):
+        file = built_from(folder)
+        if file is None or folder.name in names:
+            continue
+        if file in built.values():
+            why = f"a {file} too, with the name '{folder.name}'. If it was renamed"
+        elif any((place / file).is_file() for place in _PLACES):
+            continue
+        else:
+            why = f"{file}, which is not here any more. If it was deployed"
+        options = "" if out == definitions.OUT else f" --out {out}"
+        yield (
+            f"note: {folder} was built from {why}, what is deployed as '{folder.name}' stays, and costs money.\n"
+            f"  hint: to look at it, `cycleforge status {folder.name}{options}`; to end it, `cycleforge delete "
+            f"{folder.name}{options}`, then remove {folder}"
+        )
+
+
+def _folders(out: Path) -> list[Path]:
+    try:
+        return [folder for folder in out.iterdir() if folder.is_dir() and not folder.is_symlink()]
+    except OSError:
+        return []
+
+
+def _effective(folder: Path) -> bytes:
+    return definitions.content_of(folder / EFFECTIVE, _MOST_BYTES)

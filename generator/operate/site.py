@@ -25,7 +25,7 @@ from ..disk.user_cache import user_cache
 from ..errors import CannotRead
 from ..plan.deployment import Plan
 from ..plan.parameters import SECRETS
-from . import way, whereabouts
+from . import way
 from .built import Built
 
 QUIET = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
@@ -84,7 +84,7 @@ class Portal:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or way.PORTAL_PORT
         if self.is_forwarded:
-            whereabouts.path_with_us()
+            way.path_with_us()
             options = QUIET if fingerprint else (*QUIET, *_KNOWN_ONLY)
             forward = way.forward(self._found, options=options, told=self._told)
             # The port of this machine is another one each time, so nothing rests on its number.

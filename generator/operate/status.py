@@ -36,7 +36,7 @@ from ..prices.costs import Spending, costs_of, spending
 from ..prices.service import PriceList, kept_prices
 from ..records import record
 from ..words.suggestions import with_name
-from . import asking, site, way, whereabouts
+from . import asking, site, way
 from .built import Built
 
 __all__ = [
@@ -135,7 +135,7 @@ class Looker:
         subscription: str | None = None,
     ) -> None:
         self._found, self._reader, self._wishes = found, reader, wishes
-        self._told = whereabouts.told(found, subscription)
+        self._told = way.told_ssh(found, subscription)
         self._portal = site.Portal(found, login, self._told)
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ class Looker:
         may_answer = now.server in _UP or isinstance(now.server, Unknown)
         if not may_answer or plan.slurm is None or not config.is_file():
             return None
-        whereabouts.path_with_us()
+        way.path_with_us()
         server = Shell(config, "server", options=site.QUIET, told=self._told)
         name = plan.slurm.cluster_name
         seen = way.known(lambda: cluster.look(CommandLine(server, plan.admin.username, ""), name))

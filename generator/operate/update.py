@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..azure import az_lines, deployment
@@ -20,34 +20,15 @@ from ..plan.parameters import SecretPlan, secret_plans
 from ..render.cluster_template import late_parameters
 from ..words.counts import counted, first
 from ..words.terminal import printable
-from .cluster import AGAIN, Place, Say, silent
-from .packages import Locker
-from .secrets import Secrets, must_be_right, reference_of
+from .cluster import AGAIN, Place
+from .decisions import Updating, must_be_right, reference_of
+from .locker import Locker
 
 _FROM_USER = "secret:"
 """What the source of a parameter begins with that no fact of the deployment fills."""
 
 
-class Decisions:
-    """What is decided between the steps, as where nobody can be asked; whoever can, overrides it."""
-
-    asks = False
-
-    def __init__(
-        self, name: str, upload: Callable[[Locker], object], *, now: bool = False, end_jobs: bool = False
-    ) -> None:
-        """`name` is of the definition, whose projects `upload` sends. `now`: old nodes end at once."""
-        self.name, self.upload, self.now, self.end_jobs = name, upload, now, end_jobs
-        self.secrets = Secrets()
-        self.done: Say = silent
-
-    def agrees(self, question: str) -> bool:
-        """Whether to do what the question says."""
-        del question
-        return True
-
-
-def update(place: Place, decisions: Decisions) -> bool:
+def update(place: Place, decisions: Updating) -> bool:
     """Look, do what is left to do, read back; whether all was wanted and nothing is left to do by hand."""
     return _imported(place, decisions) and _nodes(place, decisions)
 
@@ -83,7 +64,7 @@ def _import_lines(place: Place) -> list[str]:
 # ---------------------------------------------------------------- on the server
 
 
-def _imported(place: Place, decisions: Decisions) -> bool:
+def _imported(place: Place, decisions: Updating) -> bool:
     """Upload and import, unless the deployment has done it; whether that was wanted."""
     cluster.look(place.cyclecloud, place.name)
     seen = deployment.last(place.plan, place.writer)
@@ -113,7 +94,7 @@ def _imported(place: Place, decisions: Decisions) -> bool:
     return True
 
 
-def _parameters(place: Place, seen: Seen, decisions: Decisions) -> dict[str, Any]:
+def _parameters(place: Place, seen: Seen, decisions: Updating) -> dict[str, Any]:
     """With secrets from the environment, or typed: they are on no server, and go there through ssh's input only."""
     if place.plan.server is None:
         output = seen.outputs.get("clusterParameters")
@@ -132,7 +113,7 @@ def _parameters(place: Place, seen: Seen, decisions: Decisions) -> dict[str, Any
     return updating.parameters(fixed, late, updating.facts_of(place.server), _secrets(place, late, decisions))
 
 
-def _secrets(place: Place, late: Mapping[str, str], decisions: Decisions) -> dict[str, str]:
+def _secrets(place: Place, late: Mapping[str, str], decisions: Updating) -> dict[str, str]:
     """What the cluster needs of them. An import replaces all parameters: without it a password would be gone."""
     needed = {source.removeprefix(_FROM_USER) for source in late.values() if source.startswith(_FROM_USER)}
     wanted = [secret for secret in _askable(place.plan) if secret.parameter in needed]
@@ -166,7 +147,7 @@ def _askable(plan: Plan) -> Sequence[SecretPlan]:
     return [*plan.secrets, *(secret for secret in known if secret.parameter not in of_plan)]
 
 
-def _upload(place: Place, decisions: Decisions, seen: Seen) -> None:
+def _upload(place: Place, decisions: Updating, seen: Seen) -> None:
     """Versions never change, so only newer ones are sent."""
     if not place.plan.projects:
         return
@@ -182,7 +163,7 @@ def _upload(place: Place, decisions: Decisions, seen: Seen) -> None:
 # ---------------------------------------------------------------- on the scheduler
 
 
-def _nodes(place: Place, decisions: Decisions) -> bool:
+def _nodes(place: Place, decisions: Updating) -> bool:
     seen = place.look()
     if not seen.is_started:
         decisions.done(f"{place.name} is {seen.way}: what starts will be new")
@@ -217,7 +198,7 @@ def _sizes(place: Place, queue: Queue) -> bool:
     return bool(found)
 
 
-def _old_nodes(place: Place, decisions: Decisions) -> bool:
+def _old_nodes(place: Place, decisions: Updating) -> bool:
     if not place.has_records:
         decisions.done("nodes keep no record of their age: those that started before are old until they are stopped")
         return True
@@ -231,13 +212,13 @@ def _old_nodes(place: Place, decisions: Decisions) -> bool:
     return _replace(place, decisions, found)
 
 
-def _replaced_already(decisions: Decisions) -> bool:
+def _replaced_already(decisions: Updating) -> bool:
     """Somebody else has begun it."""
     decisions.done(f"old nodes are being replaced already; `cycleforge logs {decisions.name} scheduler` shows how far")
     return True
 
 
-def _policy(place: Place, decisions: Decisions) -> bool:
+def _policy(place: Place, decisions: Updating) -> bool:
     """The scheduling policy, where there is one: a running scheduler keeps the one that it started with."""
     file = place.found.folder / "cluster" / "policy.rows"
     if not file.is_file():
@@ -258,7 +239,7 @@ def _policy(place: Place, decisions: Decisions) -> bool:
     return True
 
 
-def _replace(place: Place, decisions: Decisions, found: Ages) -> bool:
+def _replace(place: Place, decisions: Updating, found: Ages) -> bool:
     names = f"{counted(len(found.old), 'old node')}: {first(found.old, 8)}"
     busy = []
     if decisions.now:
@@ -283,7 +264,7 @@ def _replace(place: Place, decisions: Decisions, found: Ages) -> bool:
             must(place.scheduler, shlex.join(words), "the scheduler")
     except Unreachable as error:
         lost = error.reason
-        place.say(f"{lost}; looking whether it arrived")
+        place.say(f"{lost}; checking whether it arrived")
     except NotDone:
         # There is one unit of that name: whoever else has begun it replaces the same nodes.
         if decisions.now or not updating.is_replacing(place.scheduler):

@@ -51,7 +51,7 @@ def goes_on(verb: Verb, wanted: dict[str, Any], look: int, where: object) -> Non
     verb.arm.state.pace = 0
     verb.arm.at(look + 1, lambda: setattr(verb.arm.state, "pace", 1000))
     code, out, err = verb.place(*DEPLOY)
-    assert (code, "is deployed" in out, "nothing new is begun" in err) == (0, True, was_running), (where, err)
+    assert (code, "is deployed" in out, "nothing new is started" in err) == (0, True, was_running), (where, err)
     assert not (was_running and begun(verb)), where
     assert verb.state == wanted, where
 

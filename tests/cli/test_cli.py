@@ -65,7 +65,7 @@ def test_version(run: Run) -> None:
         (
             ["connect", "lab", "--all", "server", "ls"],
             "unknown argument 'ls'",
-            "a command stands behind two dashes: cycleforge connect NAME HOST -- ls",
+            "write a command after two dashes: cycleforge connect NAME HOST -- ls",
         ),
         (["connect", "lab", "portal", "--port", "99999"], "--port is a number up to 65535", "without --port"),
         (["logs", "lab", "--lines", "5", "server", "more"], "unknown argument 'more'", "see `cycleforge logs --help`"),

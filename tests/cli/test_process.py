@@ -183,6 +183,15 @@ def test_help_imports_nothing_heavy() -> None:
     assert imported & heavy == set()
 
 
+def test_no_help_of_a_verb_imports_azure() -> None:
+    line = f"import sys; from {MODULE}.cli.parser import full_parser; full_parser(); print(*sys.modules)"
+    done = subprocess.run([PYTHON, "-c", line], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = set(done.stdout.split())
+    assert f"{MODULE}.cli.deploy" in imported
+    heavy = ("azure", "requests", "rich", f"{MODULE}.azure", f"{MODULE}.cyclecloud", f"{MODULE}.locker")
+    assert [name for name in imported if f"{name}.".startswith(tuple(f"{each}." for each in heavy))] == []
+
+
 def test_the_order_of_hashes_does_not_show(tmp_path: Path) -> None:
     """The same problems in the same order, whatever the seed."""
     (tmp_path / "x.yaml").write_text(GOOD.replace("max_nodes", "max_node") + "foo: 1\nbar: ${A}x\nfoo: 2\n")

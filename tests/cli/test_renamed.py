@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from generator.cli import common, main
-from generator.operate import built, reading, renamed, whereabouts
+from generator.operate import built, reading, way
 from generator.pipeline import check_source, render
 from tests.cli.running import GOOD, Run
 
@@ -99,7 +99,7 @@ def test_a_verb_on_what_is_deployed_means_it_as_it_was_built(change: str, file: 
 def test_the_definition_as_built_gives_the_same_plan(run: Run) -> None:
     for name in ("gpt3-h100", "hpc-lab", "llm-a100", "minimal", "mpt-h100"):
         assert run("build", name)[0] == 0
-        source, place = renamed.as_built(Path("output", name))
+        source, place = reading.as_built(Path("output", name))
         plan = check_source(source, {}, place).plan
         assert plan is not None, name
         path = PurePosixPath("effective.yaml")
@@ -136,12 +136,12 @@ def test_a_verb_that_deploys_asks_which_is_meant(verb: list[str], run: Run) -> N
 
 def test_the_ssh_of_a_verb_finds_the_deployment_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its ProxyCommand, `cycleforge connect research %n --stdio`, may run anywhere."""
-    monkeypatch.setenv(whereabouts._TOLD, "")
+    monkeypatch.setenv(way._TOLD, "")
     args = Namespace(name="research", out=Path("output"), subscription=None, json=False, all=False)
     found = built.looked_for(common.target_of(args))
-    whereabouts.tell(found, common.target_of(args))
+    way.tell_ssh(found, common.target_of(args))
     monkeypatch.chdir("/")
-    again = reading.deployed(whereabouts.find(reading.Target(found.plan.definition_name))).plan
+    again = reading.deployed(way.noted_target(reading.Target(found.plan.definition_name))).plan
     assert again.resource_group == found.plan.resource_group == "research-rg"
 
 
@@ -160,7 +160,7 @@ def test_a_folder_that_is_not_what_a_build_writes_is_no_deployment(text: bytes, 
     folder = Path("output/odd")
     folder.mkdir()
     (folder / "effective.yaml").write_bytes(text)
-    assert renamed.built_from(folder) is None
+    assert reading.built_from(folder) is None
     (folder / "manifest.json").write_text("{}")
     code, _, err = run("status", "odd", "--print")
     assert code in (1, 2)

@@ -147,7 +147,7 @@ def test_a_login_node_by_the_address_that_cyclecloud_knows(user: User) -> None:
     assert (ran.returncode, b"no node login-2 is started" in ran.stderr) == (255, True)
     deployed.server.program("cyclecloud", "#!/bin/sh\necho '**** Error: not initialized' >&2\nexit 1\n")
     ran = user.types("ssh", *config(deployed), "login", "true")
-    assert b"does not tell its nodes: **** Error: not initialized" in ran.stderr
+    assert b"does not list its nodes: **** Error: not initialized" in ran.stderr
     assert b"`cyclecloud initialize` once" in ran.stderr
 
 

@@ -12,7 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from generator import pipeline
-from generator.operate.packages import Locker, destinations
+from generator.operate.locker import Locker, destinations
 from generator.pipeline import Checked
 from tests.bed.plans import plan_from
 from tests.bed.yaml_data import yaml_data

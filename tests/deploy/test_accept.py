@@ -20,12 +20,12 @@ def test_a_quota_that_only_a_partition_lacks_is_asked_about(deployable: Place) -
     assert (code, "warning E4305: quota standardDDSv5Family" in out) == (0, True), out
     assert "server and scheduler fit, partition htc not" in out
     code, _, err = deployable(*WORDS, "--yes")
-    assert (code, "--accept E4305 goes on without asking" in err, deployable.arm.changes) == (1, True, [])
+    assert (code, "--accept E4305 continues without asking" in err, deployable.arm.changes) == (1, True, [])
     code, _, err = deployable(*WORDS)
     assert (code, "--accept E4305" in err, deployable.arm.changes) == (2, True, [])
     answers(deployable, "n\n")
     code, _, err = deployable(*WORDS)
-    assert (code, "deploy all the same? [y/N]" in err, deployable.arm.changes) == (1, True, [])
+    assert (code, "deploy anyway? [y/N]" in err, deployable.arm.changes) == (1, True, [])
     answers(deployable, "y\ny\n")
     assert deployable(*WORDS)[0] == 0
 
@@ -44,7 +44,7 @@ def test_a_quota_that_the_server_lacks_is_an_error(deployable: Place) -> None:
     limit(deployable.arm.state, SERVER, 4)
     code, _, err = deployable(*WORDS, "--yes")
     assert (code, "error E4305: quota standardDASv5Family" in err, deployable.arm.changes) == (1, True, [])
-    assert "--accept E4305 deploys in spite of it" in err
+    assert "--accept E4305 deploys despite it" in err
 
 
 def test_what_is_accepted_does_not_cover_what_else_is_wrong(deployable: Place) -> None:

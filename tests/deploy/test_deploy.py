@@ -103,7 +103,7 @@ def test_a_password_that_breaks_a_rule_is_refused_before_azure_is_asked(
 def test_a_secret_is_typed_without_echo(deployable: Place) -> None:
     deployable.patch.delenv("CYCLECLOUD_ADMIN_PASSWORD")
     answers(deployable, "y\n")
-    deployable.patch.setattr("generator.cli.secrets._TRIES", 4)
+    deployable.patch.setattr("generator.cli.azure._TRIES", 4)
     typed = iter(["short", "secretsecret", PASSWORD, "another-Passw0rd", PASSWORD, PASSWORD])
     deployable.patch.setattr("getpass.getpass", lambda prompt: next(typed))
     code, _, err = deployable("deploy", "minimal.yaml", "--no-preflight")
@@ -134,9 +134,9 @@ def test_ctrl_c_leaves_azure_working_and_the_same_command_attaches(deployable: P
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("generator.cli.live.news", interrupted)
         code, _, err = deployable(*DEPLOY)
-    assert (code, "`cycleforge deploy minimal.yaml` attaches again" in err) == (130, True)
+    assert (code, "`cycleforge deploy minimal.yaml` reattaches" in err) == (130, True)
     code, out, err = deployable("deploy", "minimal.yaml")
-    assert (code, "is being deployed since" in err, "is deployed" in out) == (0, True, True)
+    assert (code, "has been deploying since" in err, "is deployed" in out) == (0, True, True)
     assert len(puts(deployable)) == 1
 
 
@@ -160,7 +160,7 @@ def test_a_second_person_is_told_and_attaches_or_stops(deployable: Place) -> Non
     running(deployable, **{CONTENT_TAG: "of-another-folder"})
     deployable.arm.state.pace = 1
     code, _, err = deployable("deploy", "minimal.yaml")
-    assert (code, "is not what this folder holds" in err, deployable.arm.changes) == (2, True, [])
+    assert (code, "its content differs from this folder" in err, deployable.arm.changes) == (2, True, [])
     answers(deployable, "n\n")
     assert deployable("deploy", "minimal.yaml")[0] == 1
     answers(deployable, "y\n")
@@ -178,7 +178,7 @@ def test_one_who_comes_a_moment_later_is_told_too(deployable: Place) -> None:
 
     deployable.patch.setattr("generator.azure.deployment.begin", late)
     code, _, err = deployable("deploy", "minimal.yaml", "--no-preflight")
-    assert (code, "is not what this folder holds" in err) == (1, True)
+    assert (code, "its content differs from this folder" in err) == (1, True)
 
 
 @pytest.mark.parametrize("after_effect", [True, False])
@@ -211,7 +211,7 @@ def test_a_connection_that_is_lost_while_watching_comes_back(deployable: Place) 
     deployable.patch.setattr("generator.azure.deployment.look", flaky)
     code, _, err = deployable(*DEPLOY)
     assert code == 0
-    assert err.count("Azure goes on, and is asked again") == 1
+    assert err.count("Azure continues, and is asked again") == 1
 
 
 def test_a_connection_that_stays_lost_is_said(deployable: Place) -> None:
@@ -246,13 +246,13 @@ def test_a_refusal_before_it_begins(deployable: Place) -> None:
 def test_a_group_of_somebody_else_is_left_alone(deployable: Place) -> None:
     deployable.arm.state.put(f"{deployable.arm.state.scope}/resourceGroups/minimal-rg", location="southcentralus")
     code, _, err = deployable(*DEPLOY)
-    assert (code, "is not this deployment's" in err, deployable.arm.changes) == (1, True, [])
+    assert (code, "belongs to something else" in err, deployable.arm.changes) == (1, True, [])
 
 
 def test_what_would_fail_is_not_begun(deployable: Place) -> None:
     deployable.arm.state.caller.roles = [(deployable.arm.state.scope, READER)]
     code, _, err = deployable("deploy", "minimal.yaml", "--yes")
-    assert (code, "--no-preflight deploys all the same" in err, deployable.arm.changes) == (1, True, [])
+    assert (code, "--no-preflight skips the check" in err, deployable.arm.changes) == (1, True, [])
 
 
 def test_what_is_not_known_is_asked_about(deployable: Place) -> None:
@@ -262,12 +262,12 @@ def test_what_is_not_known_is_asked_about(deployable: Place) -> None:
     code, _, err = deployable(*words, "--yes")
     assert (code, deployable.arm.changes) == (1, [])
     assert "not known whether" in err
-    assert "nothing was deployed, because 4 things could not be found out; --accept-unknown goes on" in err
+    assert "nothing was deployed, because 4 things could not be checked; --accept-unknown continues" in err
     code, _, err = deployable(*words)
     assert (code, "--accept-unknown" in err, deployable.arm.changes) == (2, True, [])
     answers(deployable, "n\n")
     code, out, err = deployable(*words)
-    assert (code, out, "go on all the same? [y/N]" in err, deployable.arm.changes) == (1, "", True, [])
+    assert (code, out, "continue anyway? [y/N]" in err, deployable.arm.changes) == (1, "", True, [])
     answers(deployable, "y\nn\n")
     code, out, _ = deployable(*words)
     assert (code, "to create:" in out, deployable.arm.changes) == (1, True, []), "the deployment is asked about as ever"

@@ -58,7 +58,7 @@ def test_its_lines_ask_nothing_themselves(deployable: Place) -> None:
     assert recorded.startswith("az deployment sub show --name minimal-southcentralus")
     assert compared.startswith("az deployment sub what-if --name minimal-southcentralus")
     code, out, err = deployable("diff", "minimal.yaml", "--print")
-    assert (code, out, "--print goes with --deployed" in err) == (2, "", True)
+    assert (code, out, "--print needs --deployed" in err) == (2, "", True)
 
 
 def test_no_answer_is_no_equality(deployable: Place) -> None:

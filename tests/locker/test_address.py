@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from generator.errors import CannotRead
 from generator.locker.address import VARIABLE, Address, connection_settings, from_environment, parse
-from generator.operate.packages import Locker, destinations
+from generator.operate.locker import Locker, destinations
 
 PUBLIC = "https://forgelocker.blob.core.windows.net"
 

@@ -140,7 +140,7 @@ def test_a_person_is_asked(
     finally:
         os.close(terminal)
         os.close(other)
-    assert err.startswith(f"Remove 2 versions and 1 blobs from {filled.url}? [y/N] ")
+    assert err.startswith(f"remove 2 versions and 1 blobs from {filled.url}? [y/N] ")
     assert (code, filled.names() != before) == ((0, True) if is_done else (1, False))
     assert ("removed, " in out) == is_done
     assert ("nothing was removed" in err) == (not is_done)

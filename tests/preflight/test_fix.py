@@ -95,5 +95,5 @@ def test_the_lines_of_what_it_would_do(broken: Run) -> None:
 def test_nothing_to_do(run: Run) -> None:
     code, _, err = run("--fix")
     assert code == 0
-    assert "nothing that --fix could do" in err
+    assert "--fix cannot do anything" in err
     assert run("--yes")[0] == 2

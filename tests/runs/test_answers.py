@@ -87,7 +87,7 @@ def test_a_controller_that_is_away_while_a_job_is_followed(user: User) -> None:
     (run,) = user.runs("patient")
     user.own("other", job="true")
     with no_controller(user):
-        assert "this is tried again" in wait_for_line(process, "Slurm does not answer: ")
+        assert "the question is repeated" in wait_for_line(process, "Slurm does not answer: ")
         told = user.types("run", NAME, "other")
         assert told.status == 4, told.out
         assert "Slurm does not answer" in told.err
@@ -113,7 +113,7 @@ def test_a_disk_that_is_full_while_a_job_is_followed(user: User) -> None:
     try:
         user.cloud.ok(f"cat /dev/zero >{own}/other 2>/dev/null || true")
         (user.jobs / run / "go").touch()
-        assert "this is tried again" in wait_for_line(process, "is the disk full?")
+        assert "the question is repeated" in wait_for_line(process, "is the disk full?")
         user.cloud.ok(f"rm {own}/other")
         process.communicate()
     finally:
@@ -146,4 +146,4 @@ def test_tasks_of_an_array_are_followed(user: User) -> None:
     job = told.json["steps"][0]["job"]
     for task in range(4):
         assert f"{job}_{task}: I am {task}" in told.err.splitlines()
-    assert f"2 of 4 tasks did not end well: {job}_1 FAILED 1:0, {job}_3 FAILED 1:0" in told.json["summary"]
+    assert f"2 of 4 tasks failed: {job}_1 FAILED 1:0, {job}_3 FAILED 1:0" in told.json["summary"]

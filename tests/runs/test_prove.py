@@ -66,7 +66,7 @@ def test_killed_twice_and_continued(prover: User) -> None:
         prover.cloud.ok('kill -KILL -- "-$1"', (folder / ".cycleforge/pid").read_text().split()[0])
         _, err = second.communicate()
         assert second.returncode == 4
-        assert "goes on where it was" in err
+        assert "run the same command to continue" in err
     last = prover.types(*words)
     assert last.status == 4, last.err
     assert "goes on with the run of" in last.err

@@ -31,7 +31,7 @@ def test_a_job_of_the_folder_to_its_verdict(user: User) -> None:
     assert (user.jobs / "runs" / f"smoke-{job}" / "run.json").is_file()
     again = user.types(*words)
     assert (again.status, again.out) == (5, "")
-    assert "got is there already" in again.err
+    assert "got already exists" in again.err
     assert user.runs("smoke") == [run], "nothing was submitted"
 
 
@@ -58,7 +58,7 @@ def test_killed_and_continued(user: User) -> None:
     second.send_signal(signal.SIGINT)
     _, err = second.communicate()
     assert second.returncode == 130
-    assert "the same command attaches" in err
+    assert "run the same command to reattach" in err
     (user.jobs / run / "go").touch()
     user.wait_for("the job has ended", lambda: user.cloud.slurm("squeue", "-h") == "")
     last = user.types("run", NAME, "long")
@@ -105,7 +105,7 @@ def test_a_failed_step_is_where_it_goes_on(user: User) -> None:
     (user.jobs / run / "mended").touch()
     told = user.types("run", NAME, "steps", "--wait")
     assert told.status == 0, told.err
-    assert "goes on at 20-second.sbatch" in told.err
+    assert "continues at 20-second.sbatch" in told.err
     assert (user.jobs / run / "ran").read_text().split() == ["one", "two", "two", "three"]
     told = user.types("run", NAME, "steps", "--from", "20-second", "--wait")
     assert told.status == 0, told.err
@@ -281,7 +281,7 @@ def test_what_slurm_has_forgotten_is_not_proven(user: User) -> None:
     (state / "job.sbatch.tasks").unlink(missing_ok=True)
     told = user.types("run", NAME, "forgotten", "--wait")
     assert told.status == 4
-    assert "its exit status is not known" in told.out
+    assert "its exit status is unknown" in told.out
 
 
 def test_a_full_disk_gets_nothing(user: User) -> None:

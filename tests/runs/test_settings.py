@@ -11,7 +11,7 @@ import pytest
 from generator.errors import CannotRead
 from generator.operate import reading
 from generator.operate.built import Built
-from generator.operate.run_settings import as_it_runs, check
+from generator.operate.run import as_it_runs, settings_warnings
 from generator.plan.jobs import JobPlan
 
 
@@ -46,11 +46,11 @@ def found(definition: str, name: str) -> tuple[Built, JobPlan]:
 def test_a_rule_that_a_definition_would_break(job: str, setting: str, words: str) -> None:
     name, _, value = setting.partition("=")
     with pytest.raises(CannotRead, match=words):
-        check(*found("llm-a100", job), {name: value})
+        settings_warnings(*found("llm-a100", job), {name: value})
 
 
 def test_what_is_no_error_is_said() -> None:
-    (said,) = check(*found("llm-a100", "opt-175b"), {"TENSOR_PARALLEL": "1"})
+    (said,) = settings_warnings(*found("llm-a100", "opt-175b"), {"TENSOR_PARALLEL": "1"})
     assert said.startswith("warning: --set TENSOR_PARALLEL: ")
     assert "does not fit" in said
     assert said.endswith("(W1691)")

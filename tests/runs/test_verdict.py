@@ -10,7 +10,7 @@ import pytest
 
 from generator.cyclecloud.jobs.prepared import Prepared, of_folder
 from generator.cyclecloud.jobs.scheduler import Seen, Step, Task
-from generator.operate.run_verdict import judged
+from generator.operate.run import judged
 from tests.bed.plans import plan_from
 from tests.validation.records import proved
 

@@ -221,7 +221,7 @@ def test_jobs_that_begin_while_it_is_asked_are_not_ended(living: Living) -> None
     job = ("7", "ada", "htc", "RUNNING", "0:01", "m-htc-1", "train")
     living.patch.setattr("sys.stdin", Terminal(lambda: living.slurm.jobs.append(job)))
     code, _, err = living("stop", "minimal.yaml")
-    assert (code, "nothing was stopped: 7 began while it was asked" in err, living.changes) == (1, True, [])
+    assert (code, "nothing was stopped: 7 began while the question was open" in err, living.changes) == (1, True, [])
 
 
 def test_a_partition_that_changes_while_it_is_asked_is_left_alone(living: Living) -> None:
@@ -230,4 +230,4 @@ def test_a_partition_that_changes_while_it_is_asked_is_left_alone(living: Living
         "sys.stdin", Terminal(lambda: living.slurm.nodes.update({"m-htc-1": ("htc", "DOWN+CLOUD", "")}))
     )
     code, _, err = living("scale", "minimal.yaml", "htc", "2")
-    assert (code, "htc changed while it was asked" in err, living.changes) == (1, True, [])
+    assert (code, "htc changed while the question was open" in err, living.changes) == (1, True, [])

@@ -45,8 +45,8 @@ def test_down_names_idle_nodes_and_asks(slurm: Living) -> None:
     slurm.types("n\n")
     code, _, err = slurm(*scale(3))
     assert (code, slurm.changes) == (1, [])
-    assert "would go, idle: m-htc-4" in err
-    assert "end m-htc-4?" in err
+    assert "would stop, idle: m-htc-4" in err
+    assert "stop m-htc-4?" in err
     slurm.types("y\n")
     assert slurm(*scale(3))[0] == 0
     assert slurm.changes == ["scontrol update nodename=m-htc-4 state=POWER_DOWN"]

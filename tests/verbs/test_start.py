@@ -31,7 +31,7 @@ def test_a_second_person_is_told(living: Living) -> None:
     assert (code, "is being started (allocation -> started)" in out, living.changes) == (0, True, BEGUN)
     living.cluster.update(state="termination", target="terminated")
     code, _, err = living(*START)
-    assert (code, "is being ended" in err, living.changes) == (1, True, BEGUN)
+    assert (code, "is being stopped" in err, living.changes) == (1, True, BEGUN)
 
 
 def test_a_question_comes_first(living: Living) -> None:
@@ -85,7 +85,7 @@ def test_jobs_that_nobody_can_list_count_as_running(living: Living, silent: str)
         living.has_no_path_to("scheduler")
     living.slurm.answers = False
     code, out, err = living(*STOP)
-    assert (code, living.changes, "jobs: not known, because" in out) == (1, [], True)
+    assert (code, living.changes, "jobs: unknown, because" in out) == (1, [], True)
     assert "--yes --end-jobs" in err
 
 

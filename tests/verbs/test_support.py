@@ -143,7 +143,7 @@ def test_it_is_private_and_the_same_each_time(planted: Living) -> None:
     assert planted(*SUPPORT, "--into", "again.tar.gz")[0] == 0
     assert (planted.folder / "again.tar.gz").read_bytes() == first.read_bytes()
     code, _, err = planted(*SUPPORT)
-    assert (code, "is there already" in err) == (5, True)
+    assert (code, "already exists" in err) == (5, True)
 
 
 def test_what_is_silent_is_named_and_costs_nothing_else(planted: Living) -> None:

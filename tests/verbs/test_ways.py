@@ -75,7 +75,7 @@ def test_a_site_that_does_not_say_it_is_named_and_ssh_goes_on(living: Living, po
     else:
         portal.state.lists_nodes = False
     code, out, err = living("nodes", "minimal.yaml")
-    assert (code, "login-1" in out, err.count("it was `cyclecloud` on the server")) == (0, True, 1), err
+    assert (code, "login-1" in out, err.count("`cyclecloud` on the server was asked instead")) == (0, True, 1), err
     assert len(portal.wrong) == (why == "the password")
 
 
@@ -92,7 +92,7 @@ def test_without_ssh_the_undocumented_request_is_sent_once_and_read_back(living:
     living.has_no_path_to("server")
     code, out, err = living(*START)
     assert (code, portal.changes, living.changes) == (0, [STARTED], []), err
-    assert "documented nowhere, once" in err
+    assert "an undocumented request to the site, once" in err
     assert living.arm.changes == []
     assert portal.lines.index(STARTED) < len(portal.lines) - 1, "it is read back"
     assert "nothing was done" in living(*START)[1]
@@ -110,7 +110,7 @@ def test_a_lost_undocumented_request_is_never_sent_again(
     code, _, err = living(*START)
     sent = portal.changes if after_effect else []
     assert (code, sent, living.changes) == (0 if after_effect else 4, [STARTED] if after_effect else [], []), err
-    assert "looking whether `cyclecloud start_cluster minimal` arrived" in err
+    assert "checking whether `cyclecloud start_cluster minimal` arrived" in err
     assert living(*START)[0] == 0
     assert portal.state.clusters[CLUSTER].target == "Started"
 
@@ -140,4 +140,4 @@ def test_a_retry_shows_what_the_site_says_at_length(living: Living, portal: Site
     cluster.settle(portal.state.failing)
     code, out, err = living(*RETRY)
     assert (code, portal.changes) == (0, ["POST /cloud/actions/retry/minimal"]), err
-    assert "    | boom\n    CycleCloud advises: Edit the script\n" in out.partition("asked once; now:")[0]
+    assert "    | boom\n    CycleCloud advises: Edit the script\n" in out.partition("retried; now:")[0]
