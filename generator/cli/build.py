@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Render the deployment folder of each definition into DIR/<name>.
 
-All definitions are checked first, also against each other (two may not share a resource group), and all problems are
+All definitions are checked first, also against each other (two must not share a resource group), and all problems are
 reported. Definitions without errors are built even if others have some; the exit code is then not 0.
 
 A folder is replaced as a whole: if the build is interrupted, either the old or the new folder exists. A folder that is

@@ -35,7 +35,7 @@ def test_up_starts_the_first_ones_that_may_start(slurm: Living) -> None:
     code, out, err = slurm(*scale(5, "--yes"))
     assert (code, slurm.changes) == (0, ["scontrol update nodename=m-htc-10 state=POWER_UP"]), err
     assert "htc: 4 -> 5 nodes" in out
-    assert "are drained, and cost: m-htc-3 (CycleForge health: gpu_count)" in err
+    assert "are drained, and cost money: m-htc-3 (CycleForge health: gpu_count)" in err
     assert "stays idle for 300 sec" in err
     assert slurm(*scale(5, "--yes"))[0] == 0
     assert len(slurm.changes) == 1

@@ -156,7 +156,7 @@ def test_what_is_silent_is_named_and_costs_nothing_else(planted: Living) -> None
     for name in ("scheduler: ", "slurm: the scheduler cannot be reached", "health: ", "nodes/htc-1: "):
         assert name in absent, absent
     assert "cluster/nodes.json" in files
-    assert "not in it: slurm" in err
+    assert "missing: slurm" in err
 
 
 def test_it_has_limits(planted: Living, monkeypatch: pytest.MonkeyPatch) -> None:
