@@ -40,6 +40,17 @@ class ResourceNames:
     """Private DNS zone of a new database server."""
 
 
+def tags_of(definition: Definition) -> tuple[tuple[str, str], ...]:
+    """Tags of all resources, sorted; the one by which a deployment is deleted is no one else's to set.
+
+    The definition's own win also where they differ in case, which Azure does not tell apart.
+    """
+    given = {name.lower() for name in definition.tags}
+    usual = (("created-by", "cycleforge"), ("deployment", definition.name))
+    tags = {name: value for name, value in usual if name not in given}
+    return tuple(sorted((tags | definition.tags | {OWNER_TAG: definition.name}).items()))
+
+
 def prefix(definition: Definition) -> str:
     """What the names of Azure resources begin with."""
     return definition.azure.prefix or definition.name

@@ -192,6 +192,12 @@ def _creates_database(definition: Definition) -> bool:
     return slurm is not None and slurm.accounting is not None and slurm.accounting.type == "new"
 
 
+def writes_dns_zone(definition: Definition, layout: Layout | None) -> bool:
+    """Whether the deployment creates a private DNS zone or a link to one, which takes fewer tags."""
+    network = network_plan(definition, layout)
+    return network.blob_dns_zone == "new" or network.links_dns_zone or _creates_database(definition)
+
+
 def prefix_lengths(definition: Definition) -> dict[SubnetRole, int]:
     """Prefix lengths of the subnets whose size follows from their largest file system."""
     lengths: dict[SubnetRole, int] = {}

@@ -21,7 +21,6 @@ from .network import node_subnet
 from .policy import policy_attributes, policy_plan
 from .real_memory import real_memory_mib, withheld_percent
 from .storage import FileSystems
-from .tags import tags_of
 from .vm_attributes import VmAttributes, vm_attributes
 
 
@@ -94,7 +93,7 @@ def scheduler_plan(
         os_disk_gb=scheduler.os_disk_gb,
         specs=specs,
         attributes=tuple(sorted((policy_attributes(policy) | attributes).items())),
-        vm_attributes=vm_attributes(scheduler, tags_of(definition)),
+        vm_attributes=vm_attributes(scheduler, names.tags_of(definition)),
         subnet=node_subnet(definition, scheduler),
     )
 
@@ -113,7 +112,7 @@ def login_plan(
         os_disk_gb=login.os_disk_gb,
         specs=specs,
         attributes=node_attributes("login", login, (hardware,), specs, shared),
-        vm_attributes=vm_attributes(login, tags_of(definition)),
+        vm_attributes=vm_attributes(login, names.tags_of(definition)),
         subnet=node_subnet(definition, login),
     )
 
@@ -163,7 +162,7 @@ def node_array_plan(
         node_health_checks=partition.node_health_checks,
         specs=specs,
         attributes=tuple(sorted((without_checks(slurm, specs) | of_node).items())),
-        vm_attributes=vm_attributes(partition, tags_of(definition)),
+        vm_attributes=vm_attributes(partition, names.tags_of(definition)),
         subnet=node_subnet(definition, partition),
     )
 

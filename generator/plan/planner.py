@@ -35,7 +35,6 @@ from .server import (
     server_plan,
 )
 from .storage import file_systems, locker_plan, requested
-from .tags import tags_of
 
 
 def make_plan(
@@ -100,7 +99,7 @@ def make_plan(
         resource_group=names.resource_group(definition),
         creates_resource_group=names.creates_resource_group(definition),
         names=azure_names,
-        tags=tags_of(definition),
+        tags=names.tags_of(definition),
         admin=admin,
         network=network,
         access=access,

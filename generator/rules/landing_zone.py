@@ -12,9 +12,8 @@ from ..catalog.node_images import ImagePlan, image_plan
 from ..definition.model.landing_zone import LandingZone
 from ..definition.model.slurm import Value
 from ..plan.created_types import PUBLIC_ADDRESS, ROLE, Purpose, created_types
-from ..plan.names import creates_resource_group
+from ..plan.names import creates_resource_group, tags_of
 from ..plan.network import route_plan
-from ..plan.tags import tags_of
 from ..plan.vm_attributes import own_key
 from ..problems.problem import Problem
 from .azure_names import GUID

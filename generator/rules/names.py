@@ -12,8 +12,8 @@ from ..definition.model.slurm import Slurm
 from ..plan.created_types import created_types
 from ..plan.deployment import Plan
 from ..plan.derived_names import derived_names
-from ..plan.names import OWNER_TAG, node_stem, size_part
-from ..plan.tags import tags_of, writes_dns_zone
+from ..plan.names import OWNER_TAG, node_stem, size_part, tags_of
+from ..plan.network import writes_dns_zone
 from ..problems.problem import Problem
 from ..words.counts import counted
 from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site, partitions, quoted

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from .. import catalog
 from ..catalog.slurm_facts import NodeAttribute
 from ..definition.model.slurm import Value
-from ..plan.tags import tags_of
+from ..plan.names import tags_of
 from ..plan.vm_attributes import Named, effective, known_attributes, named, set_by_template, vm_attributes
 from ..problems.problem import Problem
 from .azure_names import resource_id_fault
