@@ -98,7 +98,6 @@ def _owned(manifest: Path) -> dict[str, str] | None:
 
 
 def folders_of(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
-    """Every folder above one of the paths."""
     return {parent for path in paths for parent in path.parents}
 
 

@@ -169,7 +169,6 @@ def custom_data(changes: Changes, path: str) -> tuple[Change, ...]:
 
 
 def worst(changes: Sequence[Change]) -> str | None:
-    """The highest cost, or None without changes."""
     costs = {each.cost for each in changes}
     return next((cost for cost in COSTS if cost in costs), None)
 

@@ -33,7 +33,6 @@ _EVERYWHERE = ("storage", "mounts")
 
 
 def with_reach(changes: Iterable[Change], old: Effective, new: Effective) -> tuple[Change, ...]:
-    """The changes, which say where they arrive."""
     return tuple(replace(each, reaches=reach(each, old, new)) for each in changes)
 
 
@@ -52,7 +51,6 @@ def reach(change: Change, old: Effective, new: Effective) -> str | None:
 
 
 def _in_cluster(names: tuple[str, ...], restarts: bool, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Where a key of `slurm` arrives."""
     key = names[0] if names else ""
     if key in ("partitions", "node_arrays"):
         if key == "node_arrays" and len(names) > 2:

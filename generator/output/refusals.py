@@ -157,6 +157,5 @@ def judge(change: Change, old: Effective, new: Effective) -> Judgement | None:
 
 
 def refine(changes: tuple[Change, ...], old: Effective, new: Effective) -> tuple[Change, ...]:
-    """The changes with the costs that they have in truth."""
     judged = ((each, judge(each, old, new)) for each in changes)
     return tuple(replace(each, cost=found.cost) if found else each for each, found in judged)

@@ -48,7 +48,6 @@ def bicep_literal(value: Json, indent: int = 0) -> str:
 
 
 def _argument(value: BicepValue) -> str:
-    """A parameter of a module."""
     return value.text if isinstance(value, Expression) else bicep_literal(value)
 
 
@@ -168,7 +167,6 @@ def _cluster_parameters(plan: Plan, late: Mapping[str, str]) -> list[tuple[str, 
 
 
 def _compute_subnet(plan: Plan) -> str:
-    """The subnet of the nodes as CycleCloud names it."""
     network = plan.network
     return "/".join((network.vnet_resource_group, network.vnet_name, _compute(plan)))
 

@@ -32,7 +32,6 @@ class Parameter:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The attributes of its section."""
         named: list[tuple[str, Writable]] = [("Label", self.label)]
         if self.description:
             named.append(("Description", self.description))
@@ -77,7 +76,6 @@ def prefix(name: str) -> str:
 
 
 def number(low: int, high: int | None = None) -> Form:
-    """A box for whole numbers."""
     limits: Form = (("Config.MinValue", low),)
     if high is not None:
         limits += (("Config.MaxValue", high),)
@@ -96,24 +94,20 @@ def only_if(condition: str) -> Form:
 
 
 def shown_if(condition: str) -> Form:
-    """The parameter is shown under a condition."""
     return (("Conditions.Hidden", Raw(f"!({condition})")),)
 
 
 def switch(name: str, label: str, value: bool, text: str) -> Parameter:
-    """A box to tick."""
     return Parameter(
         name, label, value, form=(("Widget.Plugin", "pico.form.BooleanCheckBox"), ("Widget.Label", text))
     )  # fmt: skip
 
 
 def machine(name: str, label: str, vm_size: str) -> Parameter:
-    """A VM size."""
     return Parameter(name, label, vm_size, kind="Cloud.MachineType")
 
 
 def machines(name: str, label: str, vm_sizes: tuple[str, ...]) -> Parameter:
-    """Several VM sizes."""
     return Parameter(name, label, list(vm_sizes), kind="Cloud.MachineType", form=(("Config.MultiSelect", True),))
 
 
@@ -145,6 +139,5 @@ def role_tags(start: str, own: VmAttributes) -> tuple[Parameter, ...]:
 
 
 def disk(name: str, size_gb: int) -> Parameter:
-    """The size of an OS disk."""
     text = "Size of the OS disk in GB; 0 takes the size of the image"
     return Parameter(name, "OS disk", size_gb, text, form=number(0, MAX_DISK_GB))

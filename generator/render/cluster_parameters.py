@@ -58,7 +58,6 @@ def tabs(plan: Plan, slurm: SlurmPlan) -> tuple[Tab, ...]:
 
 
 def parameters(plan: Plan, slurm: SlurmPlan) -> Iterable[Parameter]:
-    """All parameters without their grouping."""
     return (parameter for tab in tabs(plan, slurm) for group in tab.groups for parameter in group.parameters)
 
 

@@ -44,7 +44,6 @@ _Row = TypeVar("_Row")
 
 
 def render(plan: Plan) -> Files:
-    """Every job folder of the plan."""
     scripts = {job.name: _static_files(assets.folder("recipes") / job.recipe) for job in plan.jobs}
     library = _library(file.content for static in scripts.values() for file in static.values())
     digest = _digest(library)
@@ -73,7 +72,6 @@ def _planned_files(job: JobPlan, digest: str) -> Files:
 
 
 def _static_files(folder: Path) -> Files:
-    """The recipe's files as they stand."""
     files: Files = {}
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)

@@ -13,7 +13,6 @@ _PARTS = Path(__file__).resolve().parent / "ssh_parts"
 
 
 def render(plan: Plan) -> Files:
-    """Both files."""
     template = environment(_PARTS).get_template("ssh_config.j2")
     ssh = ssh_plan(plan)
     return {

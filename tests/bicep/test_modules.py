@@ -40,7 +40,6 @@ def resources(module: Path) -> list[tuple[str, str]]:
 
 
 def module_text(name: str) -> str:
-    """Text of one module."""
     return (assets.folder("bicep_templates") / "modules" / f"{name}.bicep").read_text()
 
 

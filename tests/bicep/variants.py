@@ -247,7 +247,6 @@ def _rendered(plan: Plan, payload: tuple[str, ...]) -> Files:
 
 
 def main_bicep(plan: Plan) -> str:
-    """Text of main.bicep."""
     files = _rendered(plan, PAYLOAD)
     return next(file.content.decode() for path, file in files.items() if path.name == "main.bicep")
 

@@ -31,17 +31,14 @@ def cost_of(path: KeyPath) -> str:
 
 
 def changed(**slurm: Any) -> dict[str, Any]:
-    """OLD with other keys in its Slurm section."""
     return {**OLD, "slurm": {**OLD["slurm"], **slurm}}
 
 
 def short(changes: tuple[Change, ...]) -> list[tuple[str, Any, Any, str]]:
-    """Without the path."""
     return [(each.where, each.old, each.new, each.cost) for each in changes]
 
 
 def test_equal_plans() -> None:
-    """No changes."""
     assert compare(OLD, json.loads(json.dumps(OLD)), cost_of) == ()
     assert worst(()) is None
 
@@ -59,7 +56,6 @@ def test_items_are_matched_by_name() -> None:
 
 
 def test_removed_items_and_keys() -> None:
-    """Old values are shown."""
     new = changed(partitions=OLD["slurm"]["partitions"][:1])
     del new["slurm"]["extra"]
     assert short(compare(OLD, new, cost_of)) == [
@@ -69,7 +65,6 @@ def test_removed_items_and_keys() -> None:
 
 
 def test_order_counts_once() -> None:
-    """As one change, with both orders."""
     new = changed(partitions=OLD["slurm"]["partitions"][::-1])
     assert short(compare(OLD, new, cost_of)) == [
         ("slurm.partitions (order)", ["hpc", "htc"], ["htc", "hpc"], "in place")
@@ -89,7 +84,6 @@ def test_items_without_a_name_are_matched_by_what_takes_its_place(key: str) -> N
 
 @pytest.mark.parametrize(("old", "new"), [(True, 1), (0, False), ("1", 1), (None, ""), ([1], [True]), ({"a": 1}, None)])
 def test_values_of_another_type_differ(old: Any, new: Any) -> None:
-    """True is not 1."""
     assert [(each.old, each.new) for each in compare({"k": old}, {"k": new}, cost_of)] == [(old, new)]
 
 
@@ -102,12 +96,10 @@ def test_one_and_one_point_zero_are_the_same() -> None:
     "items", [[{"name": "a"}, {"name": "a"}], [{"name": 1}], [{"x": 1}], ["a"], [{"name": "a"}, "b"]]
 )
 def test_lists_without_usable_names_are_compared_as_a_whole(items: list[Any]) -> None:
-    """Nothing is guessed."""
     assert short(compare({"k": items}, {"k": []}, cost_of)) == [("k", items, [], "in place")]
 
 
 def test_the_worst_cost() -> None:
-    """Decides what the user has to plan for."""
     new = {**changed(login={"count": 1}), "name": "other"}
     assert worst(compare(OLD, new, cost_of)) == "recreate"
 
@@ -138,7 +130,6 @@ def test_table_and_json() -> None:
     ],
 )
 def test_values_as_text(value: Any, expected: str) -> None:
-    """In one line, as YAML would write them."""
     assert value_text(value) == expected
 
 
@@ -155,6 +146,5 @@ def test_long_texts_are_shown_from_where_they_differ() -> None:
 
 
 def test_summary_of_files() -> None:
-    """Only what there is."""
     assert files_text(Changes(added=("a",), unchanged=("b", "c"))) == "files: 1 added, 2 unchanged"
     assert files_text(Changes()) == "files: none"

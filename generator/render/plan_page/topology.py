@@ -44,12 +44,10 @@ class Zone:
 
     @property
     def height(self) -> float:
-        """From its title to its last thing."""
         return _HEAD + _ROW * len(self.things) + (_PAD if self.things else 0)
 
 
 def picture(plan: Plan) -> Markup:
-    """The drawing."""
     zones = _zones(plan)
     foot = max(zone.y + zone.height for zone in zones) + 22
     parts = [

@@ -63,7 +63,6 @@ class Resource:
 
     @property
     def kind(self) -> str:
-        """Its type."""
         if self.declared.is_module:
             return DEPLOYMENT
         kind = self.declared.source.partition("@")[0]
@@ -71,7 +70,6 @@ class Resource:
 
     @property
     def version(self) -> str:
-        """The api-version of its type."""
         version = self.declared.source.partition("@")[2]
         return version or (self.parent.version if self.parent else DEPLOYMENT_VERSION)
 
@@ -134,8 +132,6 @@ class Resource:
 
 @dataclass
 class File:
-    """One file."""
-
     path: Path
     content: BicepFile
     emitter: Emitter = field(init=False)
@@ -166,7 +162,6 @@ class File:
     # ---- the template
 
     def template(self) -> dict[str, Any]:
-        """All of it."""
         found = self.content
         variables = {name: node for name, node in found.variables.items() if name not in self.emitter.inlined}
         return {

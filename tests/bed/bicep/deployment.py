@@ -171,7 +171,6 @@ class Deployment(AtPlace):
         return Module(self, one, at, label) if one.is_module else Instance(self, one, at, label)
 
     def output(self, name: str) -> Any:
-        """The value of an output."""
         if name not in self.file.outputs:
             raise EvaluationError(f"{self.path} has no output {name}")
         key = f"output {name}"
@@ -183,7 +182,6 @@ class Deployment(AtPlace):
         return self._known[key]
 
     def check_outputs(self) -> None:
-        """Every output can be evaluated."""
         for name in self.file.outputs:
             self.output(name)
 

@@ -68,7 +68,6 @@ class Emitter:
     """Variables of lambdas and loops, as text."""
 
     def having(self, **local: str) -> Emitter:
-        """With more variables."""
         return replace(self, local={**self.local, **local})
 
     # ---- as JSON
@@ -248,7 +247,6 @@ class Emitter:
 
 
 def quoted(value: object) -> str:
-    """A literal as an expression."""
     if value is None:
         return "null()"
     if isinstance(value, bool):

@@ -28,11 +28,9 @@ class Local:
     names: Mapping[str, Any]
 
     def lookup(self, name: str) -> Any:
-        """Its own names first."""
         return self.names[name] if name in self.names else self.outer.lookup(name)
 
     def call(self, name: str, arguments: list[Any]) -> Any:
-        """The same as outside."""
         return self.outer.call(name, arguments)
 
 
@@ -41,7 +39,6 @@ class Node:
     """An expression."""
 
     def value(self, at: Environment) -> Any:
-        """What it evaluates to."""
         raise NotImplementedError
 
     def parts(self) -> Iterator[Node]:
@@ -66,7 +63,6 @@ class Literal(Node):
     content: str | int | bool | None
 
     def value(self, at: Environment) -> Any:
-        """Itself."""
         return self.content
 
 
@@ -77,7 +73,6 @@ class Text(Node):
     pieces: tuple[Node, ...]
 
     def value(self, at: Environment) -> Any:
-        """All pieces in one text."""
         return joined(*(piece.value(at) for piece in self.pieces))
 
 
@@ -88,7 +83,6 @@ class Name(Node):
     name: str
 
     def value(self, at: Environment) -> Any:
-        """What it means here."""
         return at.lookup(self.name)
 
 
@@ -165,7 +159,6 @@ class Operation(Node):
     right: Node
 
     def value(self, at: Environment) -> Any:
-        """The result."""
         left = self.left.value(at)
         if self.operator == "??":
             return self.right.value(at) if left is None else left
@@ -184,7 +177,6 @@ class Negation(Node):
     operand: Node
 
     def value(self, at: Environment) -> Any:
-        """The opposite."""
         value = self.operand.value(at)
         return not decided(value) if self.operator == "!" else -whole(value)
 
@@ -212,7 +204,6 @@ class Array(Node):
     items: tuple[Node, ...]
 
     def value(self, at: Environment) -> Any:
-        """A list."""
         values: list[Any] = []
         for item in self.items:
             if isinstance(item, Spread):
@@ -229,7 +220,6 @@ class Spread(Node):
     content: Node
 
     def value(self, at: Environment) -> Any:
-        """What it spreads."""
         return self.content.value(at)
 
 

@@ -131,7 +131,6 @@ class Outputs:
     deployment: Deployment
 
     def member(self, key: Any) -> Any:
-        """One output."""
         return self.deployment.output(key)
 
 

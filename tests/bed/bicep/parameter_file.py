@@ -34,13 +34,11 @@ class _Place:
     environment: Mapping[str, str]
 
     def lookup(self, name: str) -> Any:
-        """Another parameter or variable of the file."""
         if name not in self.variables:
             raise EvaluationError(f"{name} is not known")
         return self.variables[name].value(self)
 
     def call(self, name: str, arguments: list[Any]) -> Any:
-        """Functions of parameter files."""
         if name == "readEnvironmentVariable":
             variable, *default = arguments
             if variable not in self.environment and not default:

@@ -41,7 +41,6 @@ class Place:
     location: str
 
     def member(self, key: Any) -> Any:
-        """One of the documented properties."""
         values = {
             "id": self.scope.id,
             "subscriptionId": self.scope.subscription,

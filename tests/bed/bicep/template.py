@@ -157,7 +157,6 @@ class _Outputs:
     deployment: Template
 
     def member(self, key: Any) -> Any:
-        """One output, as Azure stores it."""
         return {"value": evaluated(self.deployment.template["outputs"][key]["value"], self.deployment)}
 
 

@@ -36,7 +36,6 @@ class Named(Type):
     name: str
 
     def refusal(self, value: Any, types: Mapping[str, Type]) -> str | None:
-        """As that type says."""
         if self.name in types:
             return types[self.name].refusal(value, types)
         if self.name == "any" or isinstance(value, Late):
@@ -54,7 +53,6 @@ class Only(Type):
     content: Any
 
     def refusal(self, value: Any, types: Mapping[str, Type]) -> str | None:
-        """Anything else is refused."""
         return None if isinstance(value, Late) or value == self.content else f"{value!r} is not {self.content!r}"
 
 
@@ -65,7 +63,6 @@ class AnyOf(Type):
     options: tuple[Type, ...]
 
     def refusal(self, value: Any, types: Mapping[str, Type]) -> str | None:
-        """None if one fits."""
         refusals = [option.refusal(value, types) for option in self.options]
         return None if None in refusals else "; ".join(each or "" for each in refusals)
 
@@ -77,7 +74,6 @@ class Nullable(Type):
     inner: Type
 
     def refusal(self, value: Any, types: Mapping[str, Type]) -> str | None:
-        """Null fits."""
         return None if value is None else self.inner.refusal(value, types)
 
 
@@ -88,7 +84,6 @@ class ListOf(Type):
     inner: Type
 
     def refusal(self, value: Any, types: Mapping[str, Type]) -> str | None:
-        """That of the first item that does not fit."""
         if isinstance(value, Late):
             return None
         if not isinstance(value, list):
@@ -105,7 +100,6 @@ class Shape(Type):
     others: Type | None
 
     def refusal(self, value: Any, types: Mapping[str, Type]) -> str | None:
-        """A missing, an unknown or a wrong property."""
         if isinstance(value, Late):
             return None
         if not isinstance(value, dict):

@@ -45,7 +45,6 @@ class Scope:
 
     @property
     def id(self) -> str:
-        """Its resource id."""
         path = f"/subscriptions/{self.subscription}"
         text = path if self.group is None else f"{path}/resourceGroups/{self.group}"
         late = isinstance(self.subscription, Late) or isinstance(self.group, Late)
@@ -74,23 +73,19 @@ class Resource:
 
     @property
     def properties(self) -> dict[str, Any]:
-        """Its properties; empty if it has none."""
         found = self.body.get("properties")
         return found if isinstance(found, dict) else {}
 
     @property
     def tags(self) -> dict[str, str]:
-        """Its tags; empty if it has none."""
         return dict(self.body.get("tags") or {})
 
     @property
     def location(self) -> str | None:
-        """Its region, if it has one."""
         return self.body.get("location")
 
     @property
     def is_deployment(self) -> bool:
-        """Whether it is the deployment of a module."""
         return self.type == "Microsoft.Resources/deployments"
 
 
