@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
-from ..operate import built as building
-from ..operate import reading
-from ..operate.built import Built
 from ..operate.definitions import FOLDER, OUT
-from ..operate.reading import Definition, Target
 from ..problems.problem import Problem, Source, fails
 from . import answer
+
+if TYPE_CHECKING:  # `--help` reads no definition
+    from ..operate.built import Built
+    from ..operate.reading import Definition, Target
 
 BLOBS_MISSING = "I1591"
 SHOWN_PROBLEMS = 50
@@ -95,6 +95,8 @@ def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> 
 
 def target_of(args: Namespace) -> Target:
     """What the command line names."""
+    from ..operate.reading import Target
+
     known = {each.name for each in fields(Target)}
     return Target(**{name: value for name, value in vars(args).items() if name in known})
 
@@ -117,6 +119,8 @@ def tell_note(definition: Definition) -> None:
 
 def read_one(args: Namespace, *, is_deployed: bool = False) -> Definition:
     """The definition that `args.name` names, its problems shown. Raises HasErrors."""
+    from ..operate import reading
+
     definition = reading.deployed(target_of(args)) if is_deployed else reading.read([args.name])[0]
     tell(definition, args)
     if definition.checked.plan is None:
@@ -126,6 +130,8 @@ def read_one(args: Namespace, *, is_deployed: bool = False) -> Definition:
 
 def built(args: Namespace) -> Built:
     """The built folder of the definition that `args.name` names, which is what the definition says now."""
+    from ..operate import built as building
+
     return building.built(target_of(args), partial(tell, args=args))
 
 
