@@ -68,7 +68,7 @@ def carry_out(agreed: Look, writer: Writer, say: Callable[[str], None]) -> None:
         raise ProblemsFound(f"still there: {'; '.join(still)}", AGAIN)
     if blind:
         raise AzureRefused(
-            f"unknown: {'; '.join(each.what for each in blind)}: {blind[0].reason}",
+            f"not known {'; '.join(each.what for each in blind)}: {blind[0].reason}",
             f"all else of {plan.name} is gone; its identities were {', '.join(seen.principals) or 'not found'}",
         )
 
