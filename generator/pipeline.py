@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .definition.text.source import Source, load
 from .problems.problem import Problem, fails, silence
 from .problems.sorting import sort_problems
-from .records import record
 
 if TYPE_CHECKING:
     from .definition.model.definition import Definition
@@ -26,8 +27,7 @@ KeyPath = tuple[str | int, ...]
 _SECRET_NAME = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|PRIVATE_KEY|CONNECTION_STRING", re.IGNORECASE)
 
 
-@record
-class Checked:
+class Checked(Struct, frozen=True):
     """A definition with its problems; `plan` is None when an error stops it."""
 
     source: Source

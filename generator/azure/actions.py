@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import Struct
+
 from .. import catalog
 from ..plan.asked import Asked
 from ..plan.created_types import LINK, ROLE, TITLES, Created, Purpose
 from ..plan.deployment import Plan
 from ..plan.resources import resource_id
 from ..problems.problem import KeyPath
-from ..records import record
 from .bicep import parameter
 
 SUBSCRIPTION = "/subscriptions/{subscription}"
@@ -28,8 +29,7 @@ _VNET, _ZONE = f"{_NETWORK}/virtualNetworks", f"{_NETWORK}/privateDnsZones"
 _SUBNET = f"{_VNET}/subnets/join/action"
 
 
-@record
-class Need:
+class Need(Struct, frozen=True):
     """Actions at one scope, for one key of the definition."""
 
     scope: str

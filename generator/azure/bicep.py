@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from ..errors import CannotRead, ProgramMissing
 from ..plan.deployment import Plan
-from ..records import record
 from .answers import below
 from .reader import Reader
 from .refusals import NotAsked
@@ -30,8 +31,7 @@ _SHOWN = 10
 _IN_VAULT = "/secrets/"
 
 
-@record
-class Compiled:
+class Compiled(Struct, frozen=True):
     """What Azure gets, but for the secrets."""
 
     template: Mapping[str, Any]

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+
 from ..plan.deployment import Plan
 from ..problems.problem import KeyPath, Problem
 from ..problems.rule import Rule
-from ..records import record
 from .reader import Reader
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from .writer import Writer
 
 
-@record
-class Remedy:
+class Remedy(Struct, frozen=True):
     """What `preflight --fix` can do about a finding."""
 
     text: str
@@ -27,8 +27,7 @@ class Remedy:
     """Does it and waits until it is done; raises `Refused` and `NotAsked`."""
 
 
-@record
-class Finding(Problem):
+class Finding(Problem, frozen=True):
     """A problem that Azure's answers show; with `is_known` false, one that could not be looked for."""
 
     is_known: bool = True
@@ -39,8 +38,7 @@ class Finding(Problem):
     """A warning that nothing is deployed over without a question."""
 
 
-@record
-class Local:
+class Local(Struct, frozen=True):
     """What is on this machine and belongs to the deployment."""
 
     folder: Path

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 from .refusals import NotAsked
 
 METADATA = "ARM_CLOUD_METADATA_URL"
@@ -20,8 +21,7 @@ AUTHORITY = "AZURE_AUTHORITY_HOST"
 _WAIT_S = 10.0
 
 
-@record
-class Cloud:
+class Cloud(Struct, frozen=True):
     """One cloud: addresses without a slash at the end."""
 
     name: str

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from ..files.file import MANIFEST
 from ..plan.deployment import Plan
-from ..records import record
 from . import az_lines
 from .first_boot import BootWatch
 from .operation_tree import Part, State, Tree, failed, state_of
@@ -31,8 +32,7 @@ LOST_S = 900.0
 """For so long a connection that is lost is tried again."""
 
 
-@record
-class Seen:
+class Seen(Struct, frozen=True):
     id: str
     state: State
     began: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from ..plan.deployment import Plan
-from ..records import record
 from ..words.terminal import columns, printable
 from .deployment import Seen
 from .what_if import Row, WhatIf
@@ -15,8 +16,7 @@ _GONE = "in Azure, but no longer in the definition (operations.md says how to de
 _NOT_PREDICTED = "in Azure, but no longer in the definition, unless it is of what is named below as not known:"
 
 
-@record
-class Drift:
+class Drift(Struct, frozen=True):
     """What differs; empty where Azure has what the folder says."""
 
     missing: tuple[Row, ...]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+
+from msgspec import Struct, to_builtins
 
 from .. import catalog
-from ..records import record
 from ..words.terminal import printable
 from .refusals import Cause
 
 
-@record
-class Failure:
+class Failure(Struct, frozen=True):
     """One innermost cause."""
 
     part: str
@@ -25,7 +24,7 @@ class Failure:
     fix: str | None
 
     def as_json(self) -> dict[str, str | None]:
-        return asdict(self)
+        return to_builtins(self)
 
 
 def explained(causes: Iterable[Cause], *, part: str = "", name: str, group: str) -> tuple[Failure, ...]:

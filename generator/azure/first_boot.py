@@ -14,14 +14,15 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ..blobs.download import DownloadFailed, Limits, download
 from ..plan.deployment import Plan
-from ..records import record
 from .clients import finished, outcome
 from .operation_tree import Part, State
 from .reader import Reader
@@ -88,8 +89,7 @@ _SKEW_S = 60.0
 """By so much the clock of a new server may be behind Azure's."""
 
 
-@record
-class BootStep:
+class BootStep(Struct, frozen=True):
     """One step that has begun."""
 
     title: str

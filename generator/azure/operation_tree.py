@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 from ..words.terminal import columns, printable
 from .refusals import Cause, causes
 from .resource_ids import Resource, resource
@@ -26,8 +27,7 @@ List = Callable[[str], Iterable[Mapping[str, Any]]]
 """The operations of the deployment with this id."""
 
 
-@record
-class Part:
+class Part(Struct, frozen=True):
     resource: Resource
     state: State
     seconds: float | None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..login import LOGIN
 from ..plan.deployment import Plan
-from ..records import record
 from .check import Check, Finding, Local, LocalCheck, Remedy
 from .checks import checks
 from .checks.sign_in import NotSignedIn
@@ -21,8 +22,7 @@ from .writer import Writer
 Outcome = Literal["ok", "found", "not known", "not needed"]
 
 
-@record
-class Report:
+class Report(Struct, frozen=True):
     """What preflight found. `outcomes` has every check, by number."""
 
     findings: tuple[Finding, ...]
@@ -108,8 +108,7 @@ def _folded(found: Iterable[Finding]) -> Iterable[Finding]:
 Show = Callable[["Fixed"], None]
 
 
-@record
-class Fixed:
+class Fixed(Struct, frozen=True):
     """What became of one remedy; `reason` says why it was not done."""
 
     text: str

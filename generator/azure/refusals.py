@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..records import record
+from msgspec import Struct
 
 ODD = (LookupError, TypeError, ValueError, AttributeError)
 """What reading an answer of another form than Azure documents raises."""
@@ -25,8 +25,7 @@ _MISSING = frozenset(
 )  # fmt: skip
 
 
-@record
-class Cause:
+class Cause(Struct, frozen=True):
     """One refusal of the innermost kind: the code that can be looked up, and the sentence."""
 
     code: str

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode
 
-from ..records import record
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from .clients import Clients
@@ -21,8 +21,7 @@ _WHOLE_PATHS = frozenset({"scope", "id"})
 """Names that stand for a resource id, slashes included; any other stands for one segment."""
 
 
-@record
-class Call:
+class Call(Struct, frozen=True):
     """One request, not written yet: which cloud and subscription it is for is known only to a session."""
 
     write: Callable[[Clients], object]
@@ -33,8 +32,7 @@ class Call:
     """Whether nothing in Azure is changed by it; a Reader sends no other."""
 
 
-@record
-class Request:
+class Request(Struct, frozen=True):
     """One kind of request. `path` has `{names}`, which a call fills; `az` has the same names, quoted for a shell."""
 
     method: Method

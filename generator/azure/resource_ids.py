@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from ..plan.deployment import Plan
-from ..records import record
 
 
-@record
-class Resource:
+class Resource(Struct, frozen=True):
     """One resource; `group` is None for what belongs to a subscription."""
 
     id: str

@@ -25,10 +25,11 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from ..errors import CannotRead
 from ..login import INSTALL, SILENCE_S, has_az, name_in, quiet, why_not
 from ..login import claims as claims_in
-from ..records import record
 from .clouds import Cloud
 from .refusals import NotAsked
 
@@ -43,8 +44,7 @@ _EARLY_S = 300
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-@record
-class Who:
+class Who(Struct, frozen=True):
     """Whom a token is for."""
 
     name: str

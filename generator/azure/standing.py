@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
+from msgspec import Struct
+
 from ..plan.deployment import Plan
-from ..records import record
 from . import deployment
 from .answers import below, listed_below
 from .deployment import Seen
@@ -23,16 +24,14 @@ BootState = Literal["done", "running", "failed", "none"]
 _BOOT: Mapping[str, BootState] = {"succeeded": "done", "failed": "failed", "canceled": "failed"}
 
 
-@record
-class Unknown:
+class Unknown(Struct, frozen=True):
     """What could not be asked, and why."""
 
     reason: str
     hint: str | None = None
 
 
-@record
-class Boot:
+class Boot(Struct, frozen=True):
     """The server's first boot, as the extension that runs it tells."""
 
     state: BootState
@@ -41,8 +40,7 @@ class Boot:
     hint: str
 
 
-@record
-class Standing:
+class Standing(Struct, frozen=True):
     """Each part as it is, or why that is not known."""
 
     record: Seen | Unknown | None

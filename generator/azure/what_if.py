@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from .. import catalog
 from ..plan.deployment import Plan
-from ..records import record
 from . import az_lines, bicep
 from .reader import Reader
 from .refusals import NotAsked
@@ -44,8 +45,7 @@ Source: https://learn.microsoft.com/azure/azure-resource-manager/bicep/deploy-wh
 """
 
 
-@record
-class Value:
+class Value(Struct, frozen=True):
     """One value of a resource that changes; `before` or `after` is None where there is none."""
 
     path: str
@@ -54,8 +54,7 @@ class Value:
     after: Any
 
 
-@record
-class Row:
+class Row(Struct, frozen=True):
     action: Action
     resource: Resource
     values: tuple[Value, ...]
@@ -72,8 +71,7 @@ class Row:
     """False: Azure says only that it may happen."""
 
 
-@record
-class WhatIf:
+class WhatIf(Struct, frozen=True):
     rows: tuple[Row, ...]
     """What needs a look first; then by type and name."""
     left_out: tuple[str, ...]

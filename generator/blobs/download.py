@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from ..records import record
+from msgspec import Struct
+
 from ..version import __version__
 
 Progress = Callable[[int, int | None], None]
@@ -22,8 +23,7 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LONGEST_PAUSE_S = 30.0
 
 
-@record
-class Limits:
+class Limits(Struct, frozen=True):
     """How long and how often. The last two fields are for the tests, whose server is on the loopback without TLS."""
 
     answer_s: float = 30

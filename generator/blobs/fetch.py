@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 from ..catalog.pinned_files import Blob
 from ..errors import CannotRead
-from ..records import record
 from .archive import MAX_ARCHIVE_BYTES, BadArchive, normalised
 from .download import DownloadFailed, Limits, download
 from .store import Store
@@ -22,8 +23,7 @@ from .store import Store
 Progress = Callable[[Blob, int, int | None], None]
 
 
-@record
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What became of one blob. `absent`: the named source does not hold it, and nobody asked for it by name."""
 
     blob: Blob

@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from ..catalog.pinned_files import Blob
 from ..disk import file
 from ..disk.reasons import reason, refusing
 from ..disk.user_cache import user_cache
 from ..errors import CannotRead
-from ..records import record
 
 VARIABLE = "CYCLEFORGE_BLOBS"
 State = Literal["present", "missing", "damaged"]
 
 
-@record
-class Found:
+class Found(Struct, frozen=True):
     """What the store holds of a blob; `reason` says what is wrong with a damaged one."""
 
     state: State

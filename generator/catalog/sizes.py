@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal
 
-from ..records import record
+from msgspec import Struct, field
+
 from .files import Figure, Row
 
 Arch = Literal["x86_64", "aarch64"]
@@ -46,8 +46,7 @@ class NcclTypical(Row, frozen=True, kw_only=True):
     """Measured on the same hardware, but not on Azure."""
 
 
-@record
-class VmSize:
+class VmSize(Struct, frozen=True):
     """Published figures of a VM size; None = nobody published it. A size that is not known has a name and no figure."""
 
     name: str

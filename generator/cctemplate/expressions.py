@@ -10,55 +10,48 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..records import record
+from msgspec import Struct
 
 Scalar = None | bool | int | float | str
 
 
-@record
-class Constant:
+class Constant(Struct, frozen=True):
     """A value that is written out; None is `undefined`."""
 
     value: Scalar
 
 
-@record
-class Duration:
+class Duration(Struct, frozen=True):
     """Relative time, for example `10m` between back-ticks."""
 
     text: str
 
 
-@record
-class Name:
+class Name(Struct, frozen=True):
     """A parameter, or an attribute of the record that a filter looks at."""
 
     text: str
 
 
-@record
-class Call:
+class Call(Struct, frozen=True):
     function: str
     arguments: tuple[Tree, ...]
 
 
-@record
-class Unary:
+class Unary(Struct, frozen=True):
     """`!x` or `-x`."""
 
     operator: str
     operand: Tree
 
 
-@record
-class Binary:
+class Binary(Struct, frozen=True):
     operator: str
     left: Tree
     right: Tree
 
 
-@record
-class Conditional:
+class Conditional(Struct, frozen=True):
     """`test ? yes : no`."""
 
     test: Tree
@@ -66,23 +59,20 @@ class Conditional:
     no: Tree
 
 
-@record
-class Index:
+class Index(Struct, frozen=True):
     """`record[name]` or `list[number]`."""
 
     holder: Tree
     key: Tree
 
 
-@record
-class Items:
+class Items(Struct, frozen=True):
     """A list in braces."""
 
     items: tuple[Tree, ...]
 
 
-@record
-class Record:
+class Record(Struct, frozen=True):
     """A record in brackets: `[Label="x"; Value=1]`."""
 
     fields: tuple[tuple[str, Tree], ...]
@@ -115,8 +105,7 @@ _LEVELS = (
 )
 
 
-@record
-class _Token:
+class _Token(Struct, frozen=True):
     kind: str
     text: str
 

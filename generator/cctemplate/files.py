@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from ..problems.problem import KeyPath, Place, Problem
 from ..problems.sorting import sort_problems
-from ..records import record
 from .checks import check
 from .rules import BadParameterFile, ControlCharacter, NothingInIt, NotText, TemplateTooLarge
 from .syntax import Template, lines_of, read
@@ -24,8 +24,7 @@ _SHOWN_CHARACTERS = 5
 """Control characters that are reported: a binary file has thousands."""
 
 
-@record
-class FileText:
+class FileText(Struct, frozen=True):
     """The text of one of the files, as the printer of problems wants it."""
 
     filename: str
@@ -44,8 +43,7 @@ class FileText:
         return False
 
 
-@record
-class CheckedFile:
+class CheckedFile(Struct, frozen=True):
     """One file with its problems, sorted; `is_understood` is false where something in it could not be read."""
 
     source: FileText
@@ -139,8 +137,7 @@ def _parameter_file(content: bytes) -> tuple[ParameterFile, tuple[str, ...]]:
 _BLANKS = re.compile(r"[ \t\n\r]*")
 
 
-@record
-class ParameterFile:
+class ParameterFile(Struct, frozen=True):
     values: Mapping[str, Value] | None
     problems: tuple[Problem, ...] = ()
     keys: Mapping[str, Place] = field(default_factory=dict)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..records import record
+from msgspec import Struct
+
 from .expressions import Constant
 from .syntax import Attribute, Section
 from .values import known_value
@@ -20,8 +21,7 @@ LONGEST_INHERITANCE = 64
 _UNDEFINED = Constant(None)
 
 
-@record
-class SpecReference:
+class SpecReference(Struct, frozen=True):
     """A cluster-init spec; `source` is its locker: "" for the node's own, `cyclecloud` for built-in ones."""
 
     source: str
@@ -37,8 +37,7 @@ class SpecReference:
         return (f"{self.source}/" if self.source else "") + ":".join(parts)
 
 
-@record
-class ResolvedNode:
+class ResolvedNode(Struct, frozen=True):
     """A node or node array; keys of attributes and configuration are in lower case."""
 
     section: Section
@@ -107,8 +106,7 @@ def lower_bases(section: Section) -> tuple[str, ...]:
     return tuple(name.lower() for name in extends(section))
 
 
-@record
-class _Own:
+class _Own(Struct, frozen=True):
     """The attributes that one section sets itself; keys in lower case."""
 
     attributes: tuple[tuple[str, Attribute], ...]

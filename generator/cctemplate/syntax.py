@@ -16,8 +16,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from ..problems.problem import Place, Problem
-from ..records import record
 from .expressions import Constant, ExpressionError
 from .rules import BadExpression, BracketsDoNotMatch, OpenText, OutsideOfSections, UnreadableLine, WrongRank
 from .values import AttributeValue, read_expression, read_value
@@ -32,8 +33,7 @@ _DEEPEST = 8
 """Highest rank of a section that is read; CycleCloud has four."""
 
 
-@record
-class Attribute:
+class Attribute(Struct, frozen=True):
     """`name = value` at a line; the places are those of the name and of the value's first line."""
 
     name: str
@@ -46,8 +46,7 @@ class Attribute:
         return self.place.line
 
 
-@record
-class Section:
+class Section(Struct, frozen=True):
     """A section, what it sets and what is below it. `kind` is in lower case."""
 
     kind: str
@@ -78,8 +77,7 @@ class Section:
         return tuple(section for section in self.sections if section.kind in kinds)
 
 
-@record
-class Template:
+class Template(Struct, frozen=True):
     sections: tuple[Section, ...]
 
     def walk(self) -> Iterator[Section]:

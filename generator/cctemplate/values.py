@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from ..records import record
+from msgspec import Struct
+
 from .expressions import (
     Binary,
     Call,
@@ -35,23 +36,20 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 _PARAMETER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
-@record
-class Expression:
+class Expression(Struct, frozen=True):
     """A value that is computed. `text` is what is in the file."""
 
     text: str
     tree: Tree
 
 
-@record
-class Interpolation:
+class Interpolation(Struct, frozen=True):
     """Text with expressions inside, for example `${ClusterName}-data`."""
 
     parts: tuple[str | Tree, ...]
 
 
-@record
-class Listing:
+class Listing(Struct, frozen=True):
     items: tuple[AttributeValue, ...]
 
 

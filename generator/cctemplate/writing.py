@@ -10,21 +10,19 @@ import math
 import re
 from collections.abc import Sequence
 
-from ..records import record
+from msgspec import Struct
 
 _BARE = re.compile(r"[A-Za-z_/~][A-Za-z0-9_./:@~+-]*")
 _TYPED_WORDS = frozenset({"true", "false", "undefined", "error", "nan", "inf", "infinity"})
 
 
-@record
-class Raw:
+class Raw(Struct, frozen=True):
     """A ClassAd expression that is written as it stands, after `:=`."""
 
     text: str
 
 
-@record
-class Verbatim:
+class Verbatim(Struct, frozen=True):
     """A `$Parameter` or `${expression}` that is written as it stands, after `=`."""
 
     text: str

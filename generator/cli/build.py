@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
 
 from ..errors import OK, CannotWrite, ProblemsFound
 from ..operate import reading
@@ -71,7 +72,7 @@ def run(args: Namespace) -> int:
         if args.check and changes.any and code == OK:
             code = ProblemsFound.exit_code
         built.append(
-            {"definition": each.filename, "folder": str(folder), **asdict(changes), "up_to_date": not changes.any}
+            {"definition": each.filename, "folder": str(folder), **to_builtins(changes), "up_to_date": not changes.any}
         )
         if not args.json:
             common.emit("\n".join(_lines(folder, changes, check=args.check)))

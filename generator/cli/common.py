@@ -7,7 +7,6 @@ import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -97,7 +96,7 @@ def target_of(args: Namespace) -> Target:
     """What the command line names."""
     from ..operate.reading import Target
 
-    known = {each.name for each in fields(Target)}
+    known = Target.__struct_fields__
     return Target(**{name: value for name, value in vars(args).items() if name in known})
 
 

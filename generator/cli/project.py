@@ -6,9 +6,10 @@ import os
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError
 from ..operate import definitions
@@ -103,7 +104,7 @@ def _bump(args: Namespace) -> int:
     found = find_project(args.name)
     done = bump(found.folder, args.part, shipped=found.is_shipped, taken=args.taken)
     if args.json:
-        common.emit_json({"changed": done is not None, **(asdict(done) if done else {})})
+        common.emit_json({"changed": done is not None, **(to_builtins(done) if done else {})})
     elif done is None:
         common.emit(f"{found.folder.name}: nothing has changed since its version was recorded")
     elif done.old == done.new:

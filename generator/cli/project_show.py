@@ -6,12 +6,12 @@ import json
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, to_builtins
+
 from ..errors import OK, CannotRead
-from ..records import record
 from ..words.counts import counted, first, size
 from ..words.terminal import columns, printable
 from . import common
@@ -29,8 +29,7 @@ _RUN = (".bat", ".cmd", ".exe", ".sh")
 """What a node runs of `scripts/`, by name. Source: scripts/README.txt of any `cyclecloud project init`."""
 
 
-@record
-class _Spec:
+class _Spec(Struct, frozen=True):
     name: str
     scripts: tuple[str, ...]
     other_files: int
@@ -38,8 +37,7 @@ class _Spec:
     run_list: tuple[str, ...]
 
 
-@record
-class _Blob:
+class _Blob(Struct, frozen=True):
     path: str
     bytes: int | None
     md5: str | None
@@ -136,8 +134,8 @@ def _info_json(found: Located, package: Package, state: Release) -> dict[str, ob
         "digest": state.digest,
         "state": state.state,
         "released": dict(state.versions),
-        "specs": [asdict(spec) for spec in _specs(package)],
-        "blobs": [asdict(blob) for blob in _blobs(found, package)],
+        "specs": [to_builtins(spec) for spec in _specs(package)],
+        "blobs": [to_builtins(blob) for blob in _blobs(found, package)],
         "left_out": [str(path) for path in package.left_out],
         "manifest": json.loads(package.manifest),
     }

@@ -15,7 +15,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..records import record
+from msgspec import Struct
+
 from ..results.hostlist import natural_key
 from ..words.terminal import printable
 from . import requests
@@ -33,8 +34,7 @@ ATTRIBUTES = "Name,Template,State,TargetState,Status,StatusMessage,MachineType,I
 _HEAD = re.compile(r"^\s*(?P<name>\S+) : (?P<state>\w+)(?: -> (?P<target>\w+))?\s*$", re.MULTILINE)
 
 
-@record
-class Node:
+class Node(Struct, frozen=True):
     """One node; texts are printable."""
 
     name: str
@@ -60,8 +60,7 @@ class Node:
         return self.status.casefold() not in _GONE or self.target.casefold() == "started"
 
 
-@record
-class Bucket:
+class Bucket(Struct, frozen=True):
     """One VM size of a node array."""
 
     machine_type: str
@@ -76,15 +75,13 @@ class Bucket:
     """Seconds since Azure last had no capacity; None where that never happened or is not said."""
 
 
-@record
-class Array:
+class Array(Struct, frozen=True):
     name: str
     most: int | None
     buckets: tuple[Bucket, ...]
 
 
-@record
-class Cluster:
+class Cluster(Struct, frozen=True):
     name: str
     state: str
     """Empty before the first start."""

@@ -10,7 +10,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from ..records import record
+from msgspec import Struct
+
 from .shell import Ran, Runs
 
 READ_S = 120.0
@@ -49,8 +50,7 @@ class NotDone(Exception):  # noqa: N818 - named by what happened
         self.text, self.hint = text, hint
 
 
-@record
-class Said:
+class Said(Struct, frozen=True):
     status: int
     out: str
 

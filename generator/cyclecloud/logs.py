@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Literal
 
-from ..records import record
+from msgspec import Struct
+
 from .command_line import NotDone
 from .shell import Runs
 
@@ -41,8 +42,7 @@ PATHS: dict[Role, tuple[str, ...]] = {
 }
 
 
-@record
-class Log:
+class Log(Struct, frozen=True):
     path: str
     text: str
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from .. import catalog
-from ..records import record
 from ..words.terminal import printable
 from . import requests
 from .cluster import Array, Node
@@ -25,8 +26,7 @@ _MOST_LINES = 20
 _LONGEST = 500
 
 
-@record
-class Reason:
+class Reason(Struct, frozen=True):
     array: str
     nodes: tuple[str, ...]
     message: str
@@ -82,8 +82,7 @@ def shortages(array: Array) -> list[str]:
     return found
 
 
-@record
-class Condition:
+class Condition(Struct, frozen=True):
     """One reason; texts are printable."""
 
     name: str

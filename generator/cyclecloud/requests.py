@@ -15,14 +15,13 @@ from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import quote, urlencode
 
-from ..records import record
+from msgspec import Struct
 
 Method = Literal["GET", "POST"]
 _HOLE = re.compile(r"\{(\w+)\}")
 
 
-@record
-class Call:
+class Call(Struct, frozen=True):
     request: Request
     path: str
     query: tuple[tuple[str, str], ...] = ()
@@ -34,8 +33,7 @@ class Call:
         return f"{self.path}?{urlencode(self.query, quote_via=quote)}" if self.query else self.path
 
 
-@record
-class Request:
+class Request(Struct, frozen=True):
     """One kind of request. `path` has `{names}`, each for one segment, which a call fills; `cli` has the same names."""
 
     method: Method

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from ..errors import CannotRead, ProblemsFound
-from ..records import record
 from ..results.hostlist import expand
 from ..words.suggestions import suggestion
 from .slurm import Queue, SlurmNode
 
 
-@record
-class Scaling:
+class Scaling(Struct, frozen=True):
     """What would be done. Drained and kept nodes have a VM, so they count, and are left alone."""
 
     has: int

@@ -15,9 +15,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
+
 from ..errors import CannotRead, ProgramMissing
 from ..login import NOT_SIGNED_IN
-from ..records import record
 from ..words.terminal import printable
 from . import copying, unpack
 from .child import MOST_ERRORS, Drain, environment, stop
@@ -92,8 +93,7 @@ class NotSignedIn(Unreachable):
     """Azure was to be asked for the way, and there is no login for it: no way that Azure opens leads to the host."""
 
 
-@record
-class Ran:
+class Ran(Struct, frozen=True):
     status: int
     out: str
     err: str

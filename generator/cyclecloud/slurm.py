@@ -10,7 +10,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from ..records import record
+from msgspec import Struct
+
 from ..results.hostlist import compress, natural_key
 from .command_line import NotDone, must
 from .shell import Runs
@@ -31,8 +32,7 @@ _UNFIT = frozenset({"DRAIN", "DOWN", "FAIL", "NOT_RESPONDING", "MAINT", "ERROR",
                     "REBOOT_ISSUED", "REBOOT", "RESERVED", "PLANNED", "BLOCKED"})  # fmt: skip
 
 
-@record
-class SlurmNode:
+class SlurmNode(Struct, frozen=True):
     """One node; `states` are the words that Slurm joins with `+`."""
 
     name: str
@@ -72,8 +72,7 @@ class SlurmNode:
         return bool(self.states & _UNFIT)
 
 
-@record
-class Job:
+class Job(Struct, frozen=True):
     id: str
     user: str
     partition: str
@@ -87,8 +86,7 @@ class Job:
         return self.state == "PENDING"
 
 
-@record
-class Queue:
+class Queue(Struct, frozen=True):
     """Nodes, jobs and the settings of power saving, asked in one go."""
 
     nodes: tuple[SlurmNode, ...]

@@ -14,7 +14,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..records import record
+from msgspec import Struct
+
 from ..results.hostlist import compress, expand
 from .command_line import NotDone, must
 from .shell import Runs
@@ -119,8 +120,7 @@ def scale(scheduler: Runs) -> None:
     must(scheduler, "sudo -n azslurm scale", "the scheduler", _SCALE_S)
 
 
-@record
-class Ages:
+class Ages(Struct, frozen=True):
     """How many running nodes are of which age."""
 
     new: int

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..records import record
+from msgspec import Struct
+
 from ..words.terminal import printable
 from . import requests
 from .requests import Call
@@ -18,8 +19,7 @@ from .wire import NotAsked
 TIMEFRAME = "monthToDate"
 
 
-@record
-class Part:
+class Part(Struct, frozen=True):
     """One node, or one node array."""
 
     name: str
@@ -28,8 +28,7 @@ class Part:
     """None where the server gives no estimate."""
 
 
-@record
-class Usage:
+class Usage(Struct, frozen=True):
     core_hours: float
     usd: float | None
     parts: tuple[Part, ...]

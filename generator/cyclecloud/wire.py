@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from http.client import HTTPException
 from typing import Literal, NoReturn
 
+from msgspec import Struct
 from urllib3 import BaseHTTPResponse
 from urllib3.connection import HTTPSConnection
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import SSLError as NotPinned
 
-from ..records import record
 from ..version import __version__
 from ..words.terminal import printable
 from .requests import Call
@@ -85,8 +85,7 @@ class Login:
         return "Basic " + base64.b64encode(f"{self.name}:{self._password}".encode()).decode()
 
 
-@record
-class Answer:
+class Answer(Struct, frozen=True):
     status: int
     body: object
     """Decoded JSON; the text where it is not JSON; None where it is empty."""

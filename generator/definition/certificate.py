@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..records import record
+from msgspec import Struct
+
 from .model.definition import Definition
 from .model.slurm import ExistingDatabase
 
@@ -14,8 +15,7 @@ _MOST_BYTES = 256 * 1024
 """More than the certificates of all public authorities take, and less than would fill the parameters of a cluster."""
 
 
-@record
-class Certificate:
+class Certificate(Struct, frozen=True):
     """A certificate, or the reason why there is none: exactly one of the two is set."""
 
     text: str | None

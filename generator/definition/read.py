@@ -6,8 +6,9 @@ import operator
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import Struct
+
 from ..problems.problem import Problem
-from ..records import record
 from ..words.suggestions import did_you_mean
 from . import model_problems
 from .kinds import Choice, Kind, ListOf, MappingOf, OneSection, Scalar, kind_of
@@ -21,8 +22,7 @@ from .walk import Path
 _WITHIN = {"ge": operator.ge, "le": operator.le, "gt": operator.gt}
 
 
-@record
-class Reading:
+class Reading(Struct, frozen=True):
     """What was read.
 
     With problems, `definition` is the repaired file (or None when the file is no mapping): unknown keys are gone,

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from ..errors import CannotRead
-from ..records import record
 
 MAX_BYTES = 512 * 2**20
 """All sizes of all regions take tens of megabytes; more is no such file."""
@@ -26,14 +27,12 @@ _ARCHITECTURES = {"x64": "x86_64", "arm64": "aarch64"}
 _BOOLEANS = {"true": True, "false": False}
 
 
-@record
-class Offer:
+class Offer(Struct, frozen=True):
     region: str
     zones: tuple[str, ...]
 
 
-@record
-class Restriction:
+class Restriction(Struct, frozen=True):
     """Why a size cannot be used somewhere, although Azure lists it."""
 
     reason: str
@@ -43,8 +42,7 @@ class Restriction:
     """Only these zones are meant; empty = the whole region."""
 
 
-@record
-class Figures:
+class Figures(Struct, frozen=True):
     """What the list says about a size, as far as a plan needs it; None: not in the list.
 
     It never says whose GPUs a size has, which ones, nor how many InfiniBand ports.
@@ -72,8 +70,7 @@ class Figures:
     trusted_launch: bool | None = None
 
 
-@record
-class Sku:
+class Sku(Struct, frozen=True):
     """One VM size of the list; the items of several regions are one."""
 
     name: str

@@ -6,11 +6,10 @@ import hashlib
 import json
 from pathlib import PurePosixPath
 
-from ..records import record
+from msgspec import Struct
 
 
-@record
-class File:
+class File(Struct, frozen=True):
     """Bytes of one file in the deployment folder and whether it is executable (mode 0755 instead of 0644)."""
 
     content: bytes

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from ..records import record
+from msgspec import Struct
+
 from ..results.hostlist import natural_key
 from .ages import duration
 from .findings import WHOLE_RUN, Class, Finding, findings_of
@@ -24,8 +25,7 @@ FUTURE_S = 300.0
 """How far a node's clock may be ahead before its results are not trusted; chrony keeps nodes within milliseconds."""
 
 
-@record
-class Wishes:
+class Wishes(Struct, frozen=True):
     """The options of a report. Times are in seconds since 1970, ages in seconds."""
 
     expect: tuple[str, ...] = ()
@@ -90,8 +90,7 @@ class Node:
         return next((text for loaded in ordered if (text := getattr(loaded.result, name))), "")
 
 
-@record
-class Assessment:
+class Assessment(Struct, frozen=True, dict=True):
     """The content of a report."""
 
     nodes: tuple[Node, ...]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import operator
 import re
-from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct, to_builtins
 
 from .read import Loaded
 from .result import Check, NodeResult
@@ -44,8 +45,7 @@ def in_words(value: str, relation: str, limit: str, unit: str) -> str:
     return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     sort: Class
     kind: str
     check: str
@@ -63,7 +63,7 @@ class Finding:
         return f"{text} ({self.detail})" if self.detail else text
 
     def as_json(self) -> dict[str, object]:
-        return {name: value for name, value in asdict(self).items() if name != "sort"}
+        return {name: value for name, value in to_builtins(self).items() if name != "sort"}
 
 
 def findings_of(results: dict[str, Loaded]) -> tuple[Finding, ...]:

@@ -7,9 +7,10 @@ the median of the nodes themselves, so nothing is compared with a figure that is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
+
+from msgspec import Struct
 
 from .. import catalog
 from ..results.units import is_rate
@@ -24,8 +25,7 @@ node than expected decides what is normal.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """One check of the nodes of one VM size. `median` is None when the nodes are too few to compare."""
 
     vm_size: str
@@ -35,8 +35,7 @@ class Group:
     median: Decimal | None
 
 
-@dataclass(frozen=True, slots=True)
-class Deviation:
+class Deviation(Struct, frozen=True):
     """A node whose value is below the median by more than allowed."""
 
     node: str

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from ..disk import file
-from ..records import record
 from ..results.hostlist import natural_key
 from ..results.walk import MAX_FILES, Walk
 from .read import MARK, Loaded, read_file
@@ -22,8 +22,7 @@ Key = tuple[str, str]
 """Node and kind."""
 
 
-@record
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The newest result of each node and kind, in natural order, and the problems of the files."""
 
     newest: dict[Key, Loaded]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from .. import catalog
 from ..results.hostlist import compress
@@ -10,8 +10,7 @@ from .assess import Assessment, Node
 from .findings import WHOLE_RUN, Class, Finding, in_words, number
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One check on the nodes of one VM size."""
 
     check: str
@@ -27,8 +26,7 @@ class Row:
         return compress(self.nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     physical_host: str
     nodes: tuple[str, ...]
     of: int

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from msgspec import to_builtins
 
 from .. import catalog
@@ -62,7 +60,7 @@ def as_json(assessment: Assessment) -> dict[str, object]:
             "source": allowed.source,
             "min_nodes": MIN_NODES,
             "groups": [
-                asdict(group) | {"median": None if group.median is None else plain(group.median)}
+                to_builtins(group) | {"median": None if group.median is None else plain(group.median)}
                 for group in assessment.groups
             ],
         },

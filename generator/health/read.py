@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from ..results.decode import decoded, refuse_newer
@@ -29,8 +29,7 @@ _HEAD = 4096
 _RESULT, _SUMMARY = Decoder(NodeResult), Decoder(Summary)
 
 
-@dataclass(slots=True)
-class Loaded:
+class Loaded(Struct):
     """A result, when it was made (seconds since 1970), its JSON as it was written, and the file."""
 
     result: NodeResult
@@ -39,8 +38,7 @@ class Loaded:
     file: str
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """What one file holds.
 
     Of a summary, `earlier` are the problems of the files that it was made from, and `superseded` counts the older

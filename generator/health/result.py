@@ -8,7 +8,6 @@ The nodes write decimal numbers as text, because their Bash has no others. A new
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, get_args
 
@@ -154,8 +153,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
 }
 
 
-@dataclass(frozen=True, order=True)
-class FileProblem(problems.FileProblem):
+class FileProblem(problems.FileProblem, frozen=True, order=True):
     """One problem of a file of results. `node` and `check_kind` are empty when the file does not tell them."""
 
     kinds = PROBLEM_KINDS

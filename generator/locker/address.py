@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from ..errors import CannotRead
-from ..records import record
 
 VARIABLE = "CYCLEFORGE_LOCKER"
 DEFAULT_CONTAINER = "cyclecloud"
@@ -21,8 +22,7 @@ _SECRET = re.compile(r"[?;]|(?:sig|accountkey|sharedaccesssignature)=", re.IGNOR
 """What a SAS URL or a connection string has, and no address."""
 
 
-@record
-class Address:
+class Address(Struct, frozen=True):
     """A container; `account_url` has neither a path of its own (but for emulators) nor a query."""
 
     account_url: str

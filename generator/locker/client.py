@@ -14,9 +14,9 @@ import requests
 from azure.core.exceptions import IncompleteReadError, ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import ContainerClient
+from msgspec import Struct
 
 from ..connections import Connections
-from ..records import record
 from ..version import __version__
 from .address import Address
 from .credentials import Credential
@@ -29,8 +29,7 @@ PIECE_BYTES = 2 * 2**20
 _NEVER_AGAIN = (HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
 
 
-@record
-class Limits:
+class Limits(Struct, frozen=True):
     connect_s: float = 10
     silence_s: float = 60
     """Of the server, after which a try ends."""

@@ -19,8 +19,8 @@ from typing import Any
 from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.storage.blob import BlobBlock, BlobProperties, ContentSettings
+from msgspec import Struct
 
-from ..records import record
 from .address import Address
 from .client import CONNECTIONS, Limits, client
 from .credentials import SignIn
@@ -39,8 +39,7 @@ _FIRST_TRIES = 4
 """Of the first request: a wrong name or a closed door should not take a minute to be reported."""
 
 
-@record
-class Staged:
+class Staged(Struct, frozen=True):
     """A block that was sent and is not yet part of a blob."""
 
     id: str

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential, TokenCredential
+from msgspec import Struct
 
 from ..errors import AzureRefused, CannotRead
 from ..login import SILENCE_S, claims, name_in, quiet, why_not
-from ..records import record
 from .address import Address, connection_settings, parse
 
 if TYPE_CHECKING:
@@ -36,16 +36,14 @@ _VARIABLES: tuple[tuple[Way, str], ...] = (
 )
 
 
-@record
-class Principal:
+class Principal(Struct, frozen=True):
     name: str
     object_id: str
     kind: Literal["User", "ServicePrincipal"]
     """As `az role assignment create` calls it."""
 
 
-@record
-class SignIn:
+class SignIn(Struct, frozen=True):
     way: Way
     described: str
     """For messages: what was used."""

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from ..records import record
+from msgspec import Struct
 
 ROOT = "projects/"
 MANIFEST = "manifest.json"
 BLOBS = "blobs"
 
 
-@record
-class Stored:
+class Stored(Struct, frozen=True):
     """A blob of a listing. `md5` (16 bytes) is what its writer claimed; None when the writer gave none."""
 
     size_bytes: int

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..projects.ini import Project, ProjectUnreadable
 from ..projects.package import Package
 from ..projects.payload import Payload, made
-from ..records import record
 from .container import Container
 from .layout import BLOBS, MANIFEST, Listing, Stored, blobs_prefix, listed_blobs, version_prefix, versions_of
 from .refusals import hierarchical
@@ -22,8 +23,7 @@ blobs of it are missing. `different`: this version already has different content
 blob."""
 
 
-@record
-class Look:
+class Look(Struct, frozen=True):
     wanted: Wanted
     listing: Listing
     difference: Difference
@@ -110,8 +110,7 @@ def _used_elsewhere(container: Container, wanted: Wanted, listing: Listing, chan
     return reasons
 
 
-@record
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What an upload of a package leaves in the locker; names are those in the container, in the order of sending."""
 
     project: Project
@@ -134,8 +133,7 @@ class Wanted:
         return sum(payload.size_bytes for payload in self.all.values())
 
 
-@record
-class Difference:
+class Difference(Struct, frozen=True):
     """Names in the container. `unproven` have the right size, but nobody left their MD5."""
 
     missing: tuple[str, ...]

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
-from ..records import record
+from msgspec import Struct
+
 from .container import Container
 from .layout import ROOT, Listing, Stored, Version, blobs_of, blobs_prefix, listed_blobs, versions_of
 
@@ -16,8 +17,7 @@ Reference = tuple[str, str]
 """Project and version."""
 
 
-@record
-class Prune:
+class Prune(Struct, frozen=True):
     versions: tuple[Version, ...]
     blobs: Mapping[str, Stored]
     """Name → project blob that no version that stays lists."""

@@ -15,16 +15,16 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
+
 from ..disk import swap
 from ..disk.reasons import refusing
 from ..errors import CannotRead, CannotWrite, ProblemsFound
-from ..records import record
 from .container import Container
 from .layout import MANIFEST, Listing, Stored, blobs_prefix, listed_blobs, version_prefix
 
 
-@record
-class Pulled:
+class Pulled(Struct, frozen=True):
     folder: Path
     files: int
     size_bytes: int

@@ -19,9 +19,10 @@ from functools import partial
 from types import FrameType
 from typing import Protocol
 
+from msgspec import Struct
+
 from ..errors import CannotRead, ProblemsFound
 from ..projects.payload import Payload
-from ..records import record
 from .container import NEW, Container
 from .layout import Listing
 from .look import Look, Wanted, compare, listed
@@ -41,8 +42,7 @@ class Progress(Protocol):
         """So many bytes more are in the locker."""
 
 
-@record
-class Done:
+class Done(Struct, frozen=True):
     word: str
     """unchanged, uploaded, completed, repaired or replaced."""
     sent: tuple[str, ...]
@@ -142,8 +142,7 @@ _ID = re.compile(r"cf-[0-9]{5}-[0-9a-f]{32}")
 Sent = Callable[[int], None]
 
 
-@record
-class Block:
+class Block(Struct, frozen=True):
     """A part of a file, without its content."""
 
     number: int

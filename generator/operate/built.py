@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
+
 from .. import pipeline
 from ..errors import CannotRead, ProblemsFound
 from ..output import folder as output
 from ..output.changes import Changes
 from ..plan.deployment import Plan
-from ..records import record
 from ..words.counts import counted, first
 from . import definitions, reading
 from .reading import Definition, Target, deployed
@@ -25,8 +26,7 @@ Tell = Callable[[Definition], None]
 """Shows the problems of a definition; the verb goes on where they leave a plan."""
 
 
-@record
-class Built:
+class Built(Struct, frozen=True):
     """A definition, its plan, and the folder that holds what they say, or should."""
 
     definition: Definition

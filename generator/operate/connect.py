@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from msgspec import Struct
+
 from ..azure import addresses
 from ..azure.reader import Reader
 from ..cyclecloud import child
@@ -20,7 +22,6 @@ from ..cyclecloud.wire import NotAsked, Wire
 from ..errors import AzureRefused, CannotRead
 from ..plan.deployment import Plan
 from ..plan.ssh_config import ROLES, SERVER, host_of, node_stems
-from ..records import record
 from ..words.suggestions import suggestion
 from ..words.terminal import printable
 from . import asking, way
@@ -166,8 +167,7 @@ def _listed_address(server: Shell, ask: str, host: str) -> str:
 # ------------------------------------------------------------ the portal
 
 
-@record
-class Portal:
+class Portal(Struct, frozen=True):
     """The site's address, once it has proved that it is the one that the deployment has noted."""
 
     url: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
+from msgspec import Struct
+
 from ..azure.deletion import text
 from ..azure.deletion.carry_out import Deleting
 from ..azure.deletion.decide import Decision, Stopped, decide
@@ -16,14 +18,12 @@ from ..azure.refusals import NotAsked, Refused
 from ..azure.writer import Writer
 from ..errors import AzureRefused, ProblemsFound
 from ..plan.deployment import Plan
-from ..records import record
 from .asking import session_of
 
 AGAIN = "run the same command to continue"
 
 
-@record
-class Look:
+class Look(Struct, frozen=True):
     plan: Plan
     keeps_data: bool
     seen: Seen

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from msgspec import Struct
+
 from ..azure import bicep, deployment, failures, what_if
 from ..azure.check import Local
 from ..azure.checks import checks
@@ -21,7 +23,6 @@ from ..azure.refusals import NotAsked, Refused
 from ..azure.requests import resource_manager
 from ..azure.writer import Writer
 from ..errors import AzureRefused, CannotRead, ProblemsFound
-from ..records import record
 from ..words.suggestions import suggestion
 from .built import Built
 from .decisions import Deploying
@@ -35,8 +36,7 @@ class _Silent:
     def note(self, text: str) -> None: ...
 
 
-@record
-class Ended:
+class Ended(Struct, frozen=True):
     state: str
     """`done`, `failed` or `canceled`."""
     outputs: Mapping[str, Any]

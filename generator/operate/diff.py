@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from msgspec import Struct
+
 from ..definition.pages.schema import cost_of
 from ..definition.text.source import load
 from ..errors import CannotRead
@@ -15,13 +17,11 @@ from ..output import folder as output
 from ..output.changes import Changes
 from ..output.diff import Change
 from ..pipeline import render
-from ..records import record
 from ..render.bootstrap import CLOUD_INIT
 from .reading import Definition
 
 
-@record
-class Difference:
+class Difference(Struct, frozen=True):
     """What building would change."""
 
     folder: Path

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from ..cyclecloud import requests, slurm
 from ..cyclecloud.cluster import Cluster, Node
 from ..cyclecloud.scaling import Scaling, are_in_place, decide
 from ..cyclecloud.shell import Unreachable
 from ..cyclecloud.slurm import Job, Queue
 from ..errors import AzureRefused, ProblemsFound
-from ..records import record
 from ..words.terminal import printable
 from .cluster import AGAIN, Place
 
 
-@record
-class Outcome:
+class Outcome(Struct, frozen=True):
     cluster: Cluster
     is_done: bool
     """False: it was so already, and nothing was done."""
@@ -37,8 +37,7 @@ def start(place: Place, seen: Cluster | None = None) -> Outcome:
     return Outcome(place.changed_once(["start_cluster", place.name], call, lambda now: now.is_started), is_done=True)
 
 
-@record
-class Ending:
+class Ending(Struct, frozen=True):
     cluster: Cluster
     queue: Queue | None
     unknown: str
@@ -90,8 +89,7 @@ def retry(place: Place, failed: tuple[Node, ...] = ()) -> list[Node] | None:
     return [node for node in again.listed if node.name in names]
 
 
-@record
-class Wanted:
+class Wanted(Struct, frozen=True):
     partition: str
     number: int
     queue: Queue

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from ..errors import CannotRead, ProblemsFound
 from ..locker import address as addresses
 from ..locker import prune as pruning
@@ -28,15 +30,13 @@ from ..projects.ini import NAME
 from ..projects.local import SHIPPED, Located, find_project
 from ..projects.lock import shipped_problems
 from ..projects.package import Package, package_of
-from ..records import record
 from ..words.counts import first_lines
 from ..words.suggestions import suggestion
 from . import definitions
 from .reading import Definition, read
 
 
-@record
-class Verified:
+class Verified(Struct, frozen=True):
     wanted: Wanted
     locker: str
     difference: Difference
@@ -135,8 +135,7 @@ Tell = Callable[[Definition | str], None]
 """Shows the problems of a definition that stop it, or a sentence."""
 
 
-@record
-class Locker:
+class Locker(Struct, frozen=True):
     """Which locker is meant, and how to sign in; without an address the environment and the definition say it."""
 
     address: str | None = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from ..cyclecloud import slurm
 from ..cyclecloud.cluster import Cluster, Node, listing
 from ..cyclecloud.logs import MOST_BYTES, PATHS, follow_command, line, read, role_of
 from ..cyclecloud.slurm import Queue, SlurmNode
 from ..errors import AzureRefused
 from ..plan.ssh_config import host_of
-from ..records import record
 from ..results.hostlist import natural_key
 from ..words.terminal import printable
 from .cluster import Place
@@ -19,8 +20,7 @@ _BY_AZURE_BYTES = 6_000
 """Of each file, where 4,096 packed bytes pass: logs pack well."""
 
 
-@record
-class Nodes:
+class Nodes(Struct, frozen=True):
     cluster: Cluster
     rows: list[dict[str, object]]
     """One for each node that has a VM, or should have one."""
@@ -69,8 +69,7 @@ def _row(node: Node | None, other: SlurmNode | None) -> dict[str, object]:
 # ---------------------------------------------------------------- logs
 
 
-@record
-class Tail:
+class Tail(Struct, frozen=True):
     path: str
     lines: tuple[str, ...]
 

@@ -7,10 +7,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from ..cyclecloud.jobs.proofs import RUNNING, Proofs
 from ..errors import AzureRefused, CannotRead, ProblemsFound
 from ..pages.shell import write
-from ..records import record
 from ..validation.assess import assess
 from ..validation.gather import gather
 from ..validation.page import report_page
@@ -22,8 +23,7 @@ from .reading import Target
 from .run import Show, connection_of, fetched, whoami
 
 
-@record
-class Proving:
+class Proving(Struct, frozen=True):
     proofs: Proofs
     options: Sequence[str]
     must_start: bool

@@ -5,16 +5,18 @@ A deployment whose definition has another `name` by now, or is gone, has a built
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ..errors import CannotRead, ProblemsFound
 from ..files.file import MANIFEST
-from ..records import record
 from . import definitions
 
 if TYPE_CHECKING:
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from ..plan.deployment import Plan
 
 
-@record
-class Target:
+class Target(Struct, frozen=True):
     """What a verb is about."""
 
     name: str
@@ -48,8 +49,7 @@ class HasErrors(ProblemsFound):
             self.exit_code = CannotRead.exit_code
 
 
-@record
-class Definition:
+class Definition(Struct, frozen=True):
     """A definition that was read and checked; `filename` is how the user would call it."""
 
     filename: str
@@ -142,7 +142,7 @@ def as_built(folder: Path) -> tuple[Source, Path]:
     if name is None or not isinstance(data, dict):
         raise CannotRead(f"{folder / EFFECTIVE} is not what `cycleforge build` writes", f"follow {folder}/README.md")
     place = next((place for place in _PLACES if (place / name).is_file()), Path())
-    return replace(source, filename=name, data=_asked(data)), place
+    return dataclasses.replace(source, filename=name, data=_asked(data)), place
 
 
 def _asked(value: Any) -> Any:

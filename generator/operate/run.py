@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from ..cyclecloud.jobs import prepared as preparing
 from ..cyclecloud.jobs.connection import HOST, Connection, Line
 from ..cyclecloud.jobs.prepared import Prepared
@@ -21,7 +23,6 @@ from ..errors import AzureRefused, CannotRead, CannotWrite
 from ..pipeline import Checked, check_source
 from ..plan.jobs import JobPlan
 from ..problems.problem import Problem, fails
-from ..records import record
 from ..words.counts import first
 from ..words.suggestions import suggestion
 from . import way
@@ -34,8 +35,7 @@ Show = Callable[[Line], None]
 _SPECIAL = re.compile(r'([\\"$`])')
 
 
-@record
-class Order:
+class Order(Struct, frozen=True):
     job: str
     """A job of the built folder, or the path of a folder with a job.sbatch."""
     settings: Sequence[str] = ()
@@ -49,8 +49,7 @@ class Order:
     """A folder that is new or empty, for the run's folder at its end."""
 
 
-@record
-class Ran:
+class Ran(Struct, frozen=True):
     seen: Seen
     result: Result | None
     """None: it is submitted, and its end was not awaited."""
@@ -298,8 +297,7 @@ _TASKS_SHOWN = 8
 """Tasks of an array that are named."""
 
 
-@record
-class Result:
+class Result(Struct, frozen=True):
     verdict: str
     status: int
     text: str

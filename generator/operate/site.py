@@ -10,10 +10,11 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from ..azure.standing import Unknown
 from ..cyclecloud import cluster as clusters

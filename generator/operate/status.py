@@ -10,8 +10,10 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..azure import drift as drifts
 from ..azure import failures, what_if
@@ -34,7 +36,6 @@ from ..plan.deployment import Plan
 from ..plan.fleet import Machines
 from ..prices.costs import Spending, costs_of, spending
 from ..prices.service import PriceList, kept_prices
-from ..records import record
 from ..words.suggestions import with_name
 from . import asking, site, way
 from .built import Built
@@ -50,8 +51,7 @@ _NO_VM = frozenset({"off", "terminated", "deallocated", "acquiring", "validation
 """States in which a node has no VM that is billed."""
 
 
-@record
-class Look:
+class Look(Struct, frozen=True):
     """One deployment at one moment."""
 
     found: Built
@@ -111,8 +111,7 @@ class Look:
         return any(isinstance(each, Unknown) for each in parts)
 
 
-@record
-class Wishes:
+class Wishes(Struct, frozen=True):
     """What is looked at besides, because it takes longer."""
 
     drift: bool = False

@@ -7,8 +7,9 @@ import platform
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import to_builtins
 
 from ..azure import az_lines, deployment
 from ..azure import refusals as azure
@@ -189,7 +190,7 @@ def _cluster(place: Place, bundle: Bundle) -> list[str]:
     bundle.add("cluster/nodes.json", _json(state))
     said = place.conditions() if seen.failed else ()
     if said:
-        bundle.add("cluster/conditions.json", _json([asdict(each) for each in said]))
+        bundle.add("cluster/conditions.json", _json([to_builtins(each) for each in said]))
     return [node.name for node in seen.failed]
 
 

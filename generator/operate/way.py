@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from ..azure import addresses, az_lines
 from ..azure.deployment import look
@@ -33,7 +34,6 @@ from ..disk.user_cache import user_cache
 from ..errors import AzureRefused, CannotRead, CycleForgeError, ProgramMissing
 from ..plan.deployment import Plan
 from ..plan.ssh_config import SERVER, ssh_plan
-from ..records import record
 from ..words.terminal import printable
 from . import asking, definitions
 from .built import Built
@@ -47,8 +47,7 @@ _OPEN = "open"
 _Value = TypeVar("_Value")
 
 
-@record
-class Facts:
+class Facts(Struct, frozen=True):
     """What Azure knows of the server."""
 
     address: str

@@ -8,16 +8,16 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
+
 from ..errors import CannotWrite
 from ..files.file import MANIFEST, OWNER, Files, digest
-from ..records import record
 from ..words.counts import first
 
 _SHOWN = 3
 
 
-@record
-class Changes:
+class Changes(Struct, frozen=True):
     """What a build did, or would do; paths relative to the folder, sorted."""
 
     added: tuple[str, ...] = ()
@@ -37,8 +37,7 @@ class Changes:
         return bool(self.added or self.changed or self.removed)
 
 
-@record
-class Before:
+class Before(Struct, frozen=True):
     """The folder as found. `files` holds everything that is not a folder, `folders` every folder with its mode."""
 
     files: dict[PurePosixPath, os.stat_result]

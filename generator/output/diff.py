@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from ..problems.problem import KeyPath
-from ..records import record
 from ..words.terminal import NOTHING, columns
 from .changes import Changes
 
@@ -31,8 +32,7 @@ class _Absent:
 ABSENT = _Absent()
 
 
-@record
-class Change:
+class Change(Struct, frozen=True):
     """One value that differs; `old` or `new` is ABSENT for what was added or removed."""
 
     path: KeyPath

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..records import record
+from msgspec import Struct
+
 from .diff import ABSENT, Change
 from .refusals import NEW_DATABASE, NO_LONGER, UPGRADE, judge
 
@@ -55,8 +56,7 @@ _MAY_STAY = (
 """What a deployment leaves in Azure when the definition does not name it any more."""
 
 
-@record
-class Step:
+class Step(Struct, frozen=True):
     """A section, and the settings whose change needs it."""
 
     title: str

@@ -6,11 +6,12 @@ What is known of a key by itself is declared in the model; `refine` gives a chan
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ..catalog import is_newer
-from ..records import record
 from .diff import ABSENT, BY_HAND, Change
 
 WAY_IN = "Another way in"
@@ -23,8 +24,7 @@ NO_LONGER = "What the definition no longer names"
 Effective = Mapping[str, Any]
 
 
-@record
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What a change costs in truth, and the section of operations.md that it needs; None: building is all."""
 
     cost: str

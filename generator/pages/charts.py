@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, log2, log10
 
 from markupsafe import Markup, escape
+from msgspec import Struct
 
-from ..records import record
 
-
-@record
-class Scale:
+class Scale(Struct, frozen=True):
     """From values between `low` and `high` to places between `start` and `end`."""
 
     low: float
@@ -73,8 +71,7 @@ _MOST_MARKS = 80
 Words = Callable[[float], str]
 
 
-@record
-class Curve:
+class Curve(Struct, frozen=True):
     """One line. `kind` is a class of colour, with `dashed` or `faint` behind it."""
 
     label: str
@@ -83,16 +80,14 @@ class Curve:
     has_marks: bool = False
 
 
-@record
-class Band:
+class Band(Struct, frozen=True):
     """Between which values most of many curves are: (x, lowest, highest)."""
 
     kind: str
     points: Sequence[tuple[float, float, float]]
 
 
-@record
-class Axis:
+class Axis(Struct, frozen=True):
     """What an axis shows, and how it names its values."""
 
     title: str
@@ -101,8 +96,7 @@ class Axis:
     from_zero: bool = False
 
 
-@record
-class Level:
+class Level(Struct, frozen=True):
     """A horizontal line across the chart."""
 
     label: str
@@ -232,8 +226,7 @@ _LANES = (0.0, -6.0, 6.0, -3.0, 3.0)
 """Dots of equal values beside each other; by the place in the list, so that the picture is always the same."""
 
 
-@record
-class Marked:
+class Marked(Struct, frozen=True):
     """A node that gets a name: class of its colour, and what its dot says."""
 
     node: str

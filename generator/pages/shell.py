@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from markupsafe import Markup
+from msgspec import Struct
 
 from ..disk import file
-from ..records import record
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -99,14 +99,12 @@ class Cell:
         self.sort = sort
 
 
-@record
-class Column:
+class Column(Struct, frozen=True):
     title: str
     kind: str = ""
 
 
-@record
-class Table:
+class Table(Struct, frozen=True):
     """Rows that a reader may sort."""
 
     kind: ClassVar[str] = "table"
@@ -114,8 +112,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
 
 
-@record
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A chart with its legend: (label, class of colour)."""
 
     title: str
@@ -124,35 +121,30 @@ class Drawing:
     caption: str = ""
 
 
-@record
-class Drawings:
+class Drawings(Struct, frozen=True):
     """Charts, beside each other where there is room; or one over the whole width."""
 
     kind: ClassVar[str] = "drawings"
     drawings: tuple[Drawing, ...]
 
 
-@record
-class Heading:
+class Heading(Struct, frozen=True):
     kind: ClassVar[str] = "heading"
     text: str
 
 
-@record
-class Text:
+class Text(Struct, frozen=True):
     kind: ClassVar[str] = "text"
     text: str
 
 
-@record
-class Command:
+class Command(Struct, frozen=True):
     kind: ClassVar[str] = "command"
     what: str
     command: str
 
 
-@record
-class Facts:
+class Facts(Struct, frozen=True):
     kind: ClassVar[str] = "facts"
     rows: tuple[tuple[str, str], ...]
 
@@ -160,8 +152,7 @@ class Facts:
 Block: TypeAlias = Table | Drawings | Heading | Text | Command | Facts
 
 
-@record
-class Part:
+class Part(Struct, frozen=True):
     """One part of the page, with an entry in its navigation."""
 
     id: str
@@ -170,8 +161,7 @@ class Part:
     intro: str = ""
 
 
-@record
-class Banner:
+class Banner(Struct, frozen=True):
     verdict: str
     word: str
     why: str

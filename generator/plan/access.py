@@ -5,13 +5,15 @@ Consumers ask the kind or print the plan; none compares names.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from msgspec import Struct
+
 from ..definition.model.definition import Definition
-from ..records import named_record, record
+from .abstract import AbstractStruct
 from .flow import ENDPOINTS, JUMPBOX, NODES, SERVER, USERS, Demand, Flow
 from .subnet_kinds import SubnetKind
 
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
 AccessKind = Literal["bastion", "hub", "private", "public"]
 
 
-@record
-class TunnelPorts:
+class TunnelPorts(Struct, frozen=True):
     """Ports of the user's machine at which tunnels through the Bastion end."""
 
     ssh: int
@@ -30,8 +31,7 @@ class TunnelPorts:
     remote_desktop: int
 
 
-@record
-class Ends:
+class Ends(Struct, frozen=True):
     """What a way in leads to, and from where it begins."""
 
     username: str
@@ -52,8 +52,7 @@ class Ends:
         return f"{self.username}@{self.scheduler}" if self.scheduler else None
 
 
-@named_record
-class Access(ABC):
+class Access(Struct, metaclass=AbstractStruct, frozen=True, kw_only=True):
     """How users come in. The arguments are text for a shell, quoted; `${server}` is the variable with the address."""
 
     kind: AccessKind
@@ -133,7 +132,7 @@ class Access(ABC):
     def _by_address(cls, ends: Ends, description: str, field: Literal["privateIps", "publicIps"]) -> Self:
         host = f'{ends.username}@"${{server}}"'
         return cls(
-            kind=cls.kind,
+            kind=cls.default("kind"),
             description=description,
             tunnel=None,
             creates_bastion=False,
@@ -166,8 +165,7 @@ _DEMANDS = (
 )
 
 
-@named_record
-class Bastion(Access):
+class Bastion(Access, frozen=True, kw_only=True):
     """`bastion`: created with a new network; an existing network has its own."""
 
     kind: Literal["bastion"] = "bastion"
@@ -220,8 +218,7 @@ class Bastion(Access):
         yield Flow("bastion-nodes", _PARTY, NODES, "Tcp", ("22",), "tunnels to nodes")
 
 
-@named_record
-class Hub(Access):
+class Hub(Access, frozen=True, kw_only=True):
     """`hub`: a new network is peered with the hub; the peerings of an existing one are its owner's."""
 
     kind: Literal["hub"] = "hub"
@@ -256,8 +253,7 @@ class Hub(Access):
         yield Flow("users-nodes", USERS, NODES, "Tcp", ("22",), "users log in to login nodes and scheduler by SSH")
 
 
-@named_record
-class Private(Hub):
+class Private(Hub, frozen=True, kw_only=True):
     """`private`: on a way into an existing network that its owner has, such as a VPN; the deployment peers nothing."""
 
     kind: Literal["private"] = "private"  # type: ignore[assignment]
@@ -268,8 +264,7 @@ class Private(Hub):
     network: ClassVar[str] = "network"
 
 
-@named_record
-class Public(Access):
+class Public(Access, frozen=True, kw_only=True):
     """`public`: the firewall lets the definition's sources in, and nobody else."""
 
     kind: Literal["public"] = "public"
@@ -298,7 +293,7 @@ class Public(Access):
 
 
 KINDS: tuple[type[Access], ...] = (Bastion, Hub, Private, Public)
-_BY_NAME = {kind.kind: kind for kind in KINDS}
+_BY_NAME = {kind.default("kind"): kind for kind in KINDS}
 
 
 def kind_of(definition: Definition) -> type[Access]:

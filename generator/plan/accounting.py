@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.azure_facts import MySqlSize
 from ..catalog.releases import SlurmProject
 from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
-from ..records import record
 from . import names
 
 
-@record
-class AccountingPlan:
+class AccountingPlan(Struct, frozen=True):
     """slurmdbd's database: a new MySQL flexible server with private access, or an existing one."""
 
     is_new: bool

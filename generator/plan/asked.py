@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from ..definition.text.values import MissingVariable
-from ..records import record
 
 
-@record
-class Asked:
+class Asked(Struct, frozen=True):
     """A value that the definition left to an unset environment variable and that is asked for at deployment.
 
     It becomes the parameter `parameter` of `main.bicep` without a default; `main.bicepparam` reads it from the

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import NodeProjects
-from ..records import record
 
 FIRST_ORDER, ORDER_STEP = 10000, 100
 """CycleCloud gives built-in specs 1000 and up; specs added to a cluster start at 10000 in steps of 100.
@@ -19,8 +20,7 @@ POLICY = "slurm_policy"
 DEFAULT_SPEC = "default"
 
 
-@record
-class SpecRef:
+class SpecRef(Struct, frozen=True):
     """One cluster-init spec of a role, in template order."""
 
     project: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..records import record
+from msgspec import Struct
 
 
-@record
-class Expression:
+class Expression(Struct, frozen=True):
     """A Bicep expression, printed as it stands."""
 
     text: str
@@ -15,8 +14,7 @@ class Expression:
 BicepValue = str | int | Expression
 
 
-@record
-class BicepModule:
+class BicepModule(Struct, frozen=True):
     """A module in the resource group. `parameters` are in the order in which they are printed."""
 
     symbol: str

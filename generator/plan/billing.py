@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 from .fleet import Machines, Since
 
 
-@record
-class Billed:
+class Billed(Struct, frozen=True):
     """One thing that Azure bills by the hour."""
 
     title: str

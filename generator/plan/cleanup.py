@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 from .accounting import AccountingPlan
 from .file_systems.base import FileSystem
 from .file_systems.registry import by_kind
@@ -16,8 +17,7 @@ from .server import ExistingServerPlan, ServerPlan
 from .storage import LockerPlan
 
 
-@record
-class CleanupPlan:
+class CleanupPlan(Struct, frozen=True):
     """How the README finds what is the deployment's, whether it ever succeeded or not."""
 
     tag: str

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.releases import Release
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import Slurm
-from ..records import record
 from . import names
 from .accounting import AccountingPlan, accounting_plan
 from .assignment import HEALTH, is_checked
@@ -32,8 +33,7 @@ from .storage import FileSystems
 PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
 
 
-@record
-class SlurmPlan:
+class SlurmPlan(Struct, frozen=True):
     cluster_name: str
     template_name: str
     """Templates and clusters share one name space on the server."""

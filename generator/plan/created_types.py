@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 
+from msgspec import Struct
+
 from .. import catalog
 from ..definition.model.definition import Definition
-from ..records import computed_once, record
 from . import names
 from .access import kind_of
+from .computed import computed_once
 from .file_systems.registry import wanted_by
 from .network import route_plan, uses_nat_gateway
 
@@ -48,8 +50,7 @@ class Purpose(Enum):
     DIAGNOSTICS = auto()
 
 
-@record
-class Created:
+class Created(Struct, frozen=True):
     type: str
     path: tuple[str | int, ...]
     """Of the key that asks for it, or whose default does."""

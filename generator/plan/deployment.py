@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
+from msgspec import Struct, field
+
 from ..problems.problem import KeyPath
-from ..records import record
 from .access import Access
 from .asked import Asked
 from .bicep_modules import BicepModule
@@ -29,8 +29,7 @@ from .server import AdminPlan, ExistingServerPlan, ServerPlan
 from .storage import LockerPlan
 
 
-@record
-class Plan:
+class Plan(Struct, frozen=True):
     """Everything that is derived from one definition."""
 
     name: str
@@ -94,7 +93,7 @@ class Plan:
     """(rule id, reason), sorted."""
     created_types: tuple[Created, ...] = ()
     """The types of what the deployment creates, each once for every purpose."""
-    resolved: dict[str, object] = field(default_factory=dict, compare=False)
+    resolved: dict[str, object] = field(default_factory=dict)
     """The definition with all defaults as plain data; `effective.yaml` begins with it."""
 
     @property
@@ -161,8 +160,7 @@ class Plan:
         )
 
 
-@record
-class SecurityPlan:
+class SecurityPlan(Struct, frozen=True):
     """What server, jumpbox, nodes and locker get on request."""
 
     encryption_at_host: bool

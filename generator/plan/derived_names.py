@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..records import record
+from msgspec import Struct
+
 from .deployment import Plan
 from .subnets import compute_name
 
@@ -24,8 +25,7 @@ UNIQUE = "x" * 13
 """Stands for what the deployment itself completes a stem with: `uniqueString()` has 13 letters and digits."""
 
 
-@record
-class DerivedName:
+class DerivedName(Struct, frozen=True):
     """One name; `path` is that of the key that it takes the longest part from."""
 
     type: str

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..records import record
+from msgspec import Struct
+
 from .assignment import HEALTH
 from .cluster import SlurmPlan
 
 
-@record
-class DrainedNode:
+class DrainedNode(Struct, frozen=True):
     """What one drained node of a partition costs."""
 
     partition: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec import Struct
 
 from ..catalog.sizes import VmSize
 from ..cctemplate.writing import Raw, Verbatim
@@ -61,7 +62,7 @@ def _plain(value: Any) -> Any:
         return _fields(value) | {"description": value.description}
     if isinstance(value, VmSize):
         return {"vm_size": value.name} | {name: getattr(value, name) for name in _HARDWARE}
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         return _fields(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
@@ -79,11 +80,7 @@ def _rule(rule: SecurityRule) -> str:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {
-        field.name: _field(field.name, getattr(value, field.name))
-        for field in fields(value)
-        if field.name not in _LEFT_OUT
-    }
+    return {name: _field(name, getattr(value, name)) for name in value.__struct_fields__ if name not in _LEFT_OUT}
 
 
 def _field(name: str, value: Any) -> Any:

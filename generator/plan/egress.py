@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.azure_facts import Destination
 from ..catalog.node_images import NodeImage
-from ..records import record
 from .cluster import SlurmPlan
 from .file_systems.base import FileSystem
 from .jobs import JobPlan
@@ -22,8 +23,7 @@ _SUBNETS = {"server": "server", "nodes": "compute", "lustre": "lustre", "jumpbox
 """Who connects → role of the subnet that it is in."""
 
 
-@record
-class EgressRule:
+class EgressRule(Struct, frozen=True):
     """One kind of destination; exactly one of `fqdns`, `service_tags`, `addresses` and `described` is given."""
 
     name: str
@@ -47,8 +47,7 @@ class EgressRule:
         return (*self.fqdns, *self.service_tags, *self.addresses)
 
 
-@record
-class EgressPlan:
+class EgressPlan(Struct, frozen=True):
     """Everything outside of the network that a deployment connects to."""
 
     rules: tuple[EgressRule, ...]

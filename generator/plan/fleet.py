@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from msgspec import Struct
+
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import Login, Partition, Scheduler
 from ..problems.problem import KeyPath
-from ..records import computed_once, record
+from .computed import computed_once
 from .custom_sizes import size_of
 
 Since = Literal["deployed", "started", "full"]
@@ -17,8 +19,7 @@ Since = Literal["deployed", "started", "full"]
 _TITLES = {"server": "CycleCloud server", "jumpbox": "jumpbox", "scheduler": "scheduler", "login": "login nodes"}
 
 
-@record
-class Machines:
+class Machines(Struct, frozen=True):
     """VMs of one role and one VM size."""
 
     role: Literal["server", "jumpbox", "scheduler", "login", "partition"]

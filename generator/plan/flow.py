@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import AddressValueError, IPv4Address
 from typing import Literal
 
-from ..records import record
+from msgspec import Struct
 
 Protocol = Literal["Tcp", "Udp", "*"]
 Direction = Literal["Inbound", "Outbound"]
@@ -34,8 +34,7 @@ LUSTRE_PORTS: tuple[str, ...] = ("988", "1019-1023")
 Source: https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group"""
 
 
-@record
-class Flow:
+class Flow(Struct, frozen=True):
     """Connections that the source opens. Answers need no flow of their own: security groups keep state."""
 
     name: str
@@ -49,8 +48,7 @@ class Flow:
     """What it is for, in a few words: a cell of the README's table, and the description of its rules in Azure."""
 
 
-@record
-class Demand:
+class Demand(Struct, frozen=True):
     """A rule that an Azure service wants literally in the security group of its own subnet."""
 
     name: str

@@ -7,9 +7,10 @@ groups (`security_rules`), the table that the owner of an existing network gets,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from ..records import record
+from msgspec import Struct
+from msgspec.structs import replace
+
 from .access import Access
 from .accounting import AccountingPlan
 from .file_systems.base import FileSystem
@@ -129,8 +130,7 @@ _OUTSIDE = {
 }
 
 
-@record
-class FlowRow:
+class FlowRow(Struct, frozen=True):
     source: str
     destination: str
     ports: str

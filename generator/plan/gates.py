@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from ..recipes import Recipe, recipe
 from ..recipes.gates import Gate, gates
-from ..records import record
 from .cluster import SlurmPlan
 from .jobs import JobPlan
 from .names import size_part
@@ -16,8 +17,7 @@ BESIDE_JOBS = (PROGRAM, LIBRARY, TABLE, "prove.state", "runs", "lib")
 """Names that no job can have: also those of what `prove.sh` and the jobs make there on the scheduler."""
 
 
-@record
-class SetupStep:
+class SetupStep(Struct, frozen=True):
     """A step of a gate's job before the job itself; its own batch file says where it runs."""
 
     file: str
@@ -27,8 +27,7 @@ class SetupStep:
     """GPUs that are occupied on each node while it runs."""
 
 
-@record
-class GatePlan:
+class GatePlan(Struct, frozen=True):
     """One gate on one place: a partition, or one VM size of a partition that has several."""
 
     name: str

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.sizes import VmSize
 from .cluster import SlurmPlan
@@ -90,7 +92,7 @@ def _told(array: NodeArrayPlan, name: str) -> NodeArrayPlan:
 
 def generation(array: NodeArrayPlan, common: Any) -> str:
     """`<node array>.<digest>`, which no reader can take for a number."""
-    own = {each.name: getattr(array, each.name) for each in fields(array) if each.name not in SCHEDULING}
+    own = {name: getattr(array, name) for name in array.__struct_fields__ if name not in SCHEDULING}
     text = json.dumps([_given(own), common], sort_keys=True, default=lambda value: value.text)
     return f"{array.name}.{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
 
@@ -103,8 +105,8 @@ def _given(value: Any) -> Any:
         return _given({name: getattr(value, name) for name in _MOUNTED})
     if isinstance(value, VmAttributes):
         return _given({"values": value.values, "volumes": value.volumes})
-    if is_dataclass(value) and not isinstance(value, type):
-        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, Struct):
+        value = {name: getattr(value, name) for name in value.__struct_fields__}
     if isinstance(value, Mapping):
         plain = {str(key): _given(item) for key, item in value.items()}
         return {key: item for key, item in plain.items() if item not in (None, False, "", [], {})}

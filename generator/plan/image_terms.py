@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct
+
 from ..catalog.node_images import ImagePlan, image_plan
-from ..records import record
 from .cluster import SlurmPlan
 from .fleet import Machines
 from .server import ServerPlan
 
 
-@record
-class ImageTerms:
+class ImageTerms(Struct, frozen=True):
     """The plan of a marketplace image whose terms must be accepted once per subscription."""
 
     publisher: str
@@ -22,8 +22,7 @@ class ImageTerms:
     """In words, for example `the scheduler`."""
 
 
-@record
-class UnknownImage:
+class UnknownImage(Struct, frozen=True):
     """An image of which it is not known whether it has terms: a name, a URN or a resource id."""
 
     image: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.node_images import NodeImage, image_row
 from ..catalog.sizes import VmSize
-from ..records import record
 from .measured_checks import all_reduce_figures, loopback_figures, tests
 
 
-@record
-class MissingTool:
+class MissingTool(Struct, frozen=True):
     """A deep check that an image cannot do."""
 
     check: str

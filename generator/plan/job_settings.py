@@ -7,15 +7,16 @@ given model, the baseline of a given message size) follows from the given value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .. import catalog
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Job
 from ..recipes import Recipe, models
 from ..recipes.models import MemoryPlan
-from ..records import record
 from .job_figures import figure_settings
 from .nccl_baselines import message_size
 from .nodes import NodeArrayPlan
@@ -60,8 +61,7 @@ def import_scratch_gb(container: str) -> int:
     return -(-(known * times if known else unknown) // 10**9)
 
 
-@record
-class Place:
+class Place(Struct, frozen=True):
     """Where a job runs: partition, number of nodes, and how a node is divided into tasks."""
 
     array: NodeArrayPlan
@@ -113,7 +113,7 @@ def model_of(recipe: Recipe, given: Mapping[str, str], gpus: models.Gpus) -> mod
     shape = fitting or models.model(named or recipe.default_model or "")
     family = models.family_of(recipe)
     if shape is not None and shape.family == family:
-        return replace(shape, **numbers, **experts) if numbers or experts else shape  # type: ignore[arg-type]
+        return replace(shape, **numbers, **experts) if numbers or experts else shape
     if named and family and len(numbers) == len(_SHAPE):
         return models.Model(named, family, **numbers, **experts)  # type: ignore[arg-type]
     return None
@@ -197,8 +197,7 @@ def _part_of(rate: str, share: Decimal) -> str:
     return f"{part.normalize():e}" if part.is_finite() else ""
 
 
-@record
-class _Job:
+class _Job(Struct, frozen=True):
     name: str
     recipe: Recipe
     place: Place

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..recipes import Recipe, Step, models
-from ..records import record
 from ..words.slurm_time import whole_minutes
 from .job_settings import SETTINGS_OF_A_MODEL, Place, job_settings, whole
 from .nodes import NodeArrayPlan
@@ -49,8 +50,7 @@ def _difference(step: Step, own: Mapping[str, str], settings: Mapping[str, str])
     return tuple(sorted((found | {"BATCH_FILE": batch_file(step)}).items()))
 
 
-@record
-class StepPlan:
+class StepPlan(Struct, frozen=True):
     """One batch job of a job folder: a file for sbatch that runs one of the recipe's scripts."""
 
     script: str

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..definition.model.definition import Definition, Job, Jobs
 from ..recipes import Kind, Recipe, recipe, recipe_names
 from ..recipes.checkpoints import CheckpointPlan, checkpoint, seconds_between_failures
 from ..recipes.models import MemoryPlan, Model
-from ..records import record
 from . import names, nccl_variables
 from .cluster import SlurmPlan
 from .file_systems.base import FileSystem
@@ -28,8 +29,7 @@ _GIB = 1024**3
 __all__ = ["BaselinePlan", "CheckpointPlan", "JobPlan", "MemoryPlan", "StepPlan", "TablePlan"]
 
 
-@record
-class JobPlan:
+class JobPlan(Struct, frozen=True):
     """One job folder below `jobs/`; `recipe` names the source folder `recipes/<recipe>`."""
 
     name: str
@@ -78,8 +78,7 @@ def job_plans(definition: Definition, slurm: SlurmPlan, shared: FileSystems) -> 
     return tuple(plan for plan in plans if plan is not None)
 
 
-@record
-class Listed:
+class Listed(Struct, frozen=True):
     """A job that the definition has, or that fits, and where it stands."""
 
     job: Job

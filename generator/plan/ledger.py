@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from msgspec import Struct
+
 from .. import catalog
 from ..recipes import Recipe, models, recipe, recipe_names
 from ..recipes.checkpoints import CheckpointPlan, checkpoint
-from ..records import record
 from .file_systems.base import FileSystem
 from .job_settings import image_name, squash_bytes, whole
 from .jobs import JobPlan
@@ -16,8 +17,7 @@ from .jobs import JobPlan
 _GIB = 1024**3
 
 
-@record
-class LedgerEntry:
+class LedgerEntry(Struct, frozen=True):
     """One thing on the file system, in bytes."""
 
     job: str
@@ -29,8 +29,7 @@ class LedgerEntry:
     """How it was calculated, in words."""
 
 
-@record
-class LedgerPlan:
+class LedgerPlan(Struct, frozen=True):
     """All that training jobs keep on one file system, against what it holds."""
 
     path: str

@@ -10,17 +10,17 @@ Azure/cyclecloud-scalelib, src/hpc/autoscale/node/nodemanager.py (autoscale.reso
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import Partition, Value
-from ..records import record
 
 DEVICES = "/dev/cycleforge/mig"
 """Links of `projects/misc_ndv4/…/mig.sh`, numbered from 0."""
 
 
-@record
-class MigPlan:
+class MigPlan(Struct, frozen=True):
     """GPUs divided into slices (MIG instances), all of one profile."""
 
     profile: str

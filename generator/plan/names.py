@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 
 if TYPE_CHECKING:
     from ..definition.model.definition import Definition
@@ -16,8 +17,7 @@ OWNER_TAG = "cycleforge"
 """Its value is the deployment to which a resource, or the resource group that it was created in, belongs."""
 
 
-@record
-class ResourceNames:
+class ResourceNames(Struct, frozen=True):
     """Names that are nowhere else in the plan, each within Azure's limit.
 
     A stem is completed by the deployment: 13 characters of subscription and resource group make it unique.

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.nccl_facts import DerivedRule
 from ..catalog.sizes import NcclFigure, NcclTypical, VmSize
-from ..records import record
 from .sourced import titles
 
 _GIB = 1024**3
@@ -22,8 +23,7 @@ _ALL_REDUCE = ("all_reduce",)
 """Published and measured figures are all of it."""
 
 
-@record
-class BaselinePlan:
+class BaselinePlan(Struct, frozen=True):
     """One figure by which a run of NCCL's tests may be judged (GB/s of 10^9 bytes)."""
 
     kind: Literal["published", "derived"]

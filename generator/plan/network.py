@@ -7,12 +7,13 @@ from ipaddress import IPv4Network
 from typing import Literal
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from .. import catalog
 from ..definition.model.definition import Definition
 from ..definition.model.fields import values_of
 from ..definition.model.network import ExistingSubnet
 from ..definition.model.slurm import NodeProjects
-from ..records import record
 from . import names
 from .access import AccessKind, kind_of
 from .addresses import endpoint_names, needed_addresses, smallest_subnet
@@ -24,8 +25,7 @@ from .subnet_kinds import SubnetRole
 from .subnets import ROLES, Layout, compute_role, in_order, kind_of_role, parse_network, place_subnets, without_overlaps
 
 
-@record
-class SecurityRule:
+class SecurityRule(Struct, frozen=True):
     """A rule of a subnet's network security group, which the Bicep module prints as it is."""
 
     name: str
@@ -43,8 +43,7 @@ class SecurityRule:
     """At most 140 characters."""
 
 
-@record
-class SubnetPlan:
+class SubnetPlan(Struct, frozen=True):
     """One subnet. `prefix` is a CIDR; None in an existing network of which the definition does not say it."""
 
     role: SubnetRole
@@ -63,8 +62,7 @@ class SubnetPlan:
     """Of its security group, in the order in which Azure reads them, inbound first; none in an existing network."""
 
 
-@record
-class RoutePlan:
+class RoutePlan(Struct, frozen=True):
     """Where traffic to other networks leaves: by a route table of the deployment, or by someone else's."""
 
     next_hop: str | None
@@ -73,8 +71,7 @@ class RoutePlan:
     """Resource id of an existing route table."""
 
 
-@record
-class HubPlan:
+class HubPlan(Struct, frozen=True):
     """Peering with the network that owns the VPN or ExpressRoute gateway."""
 
     vnet_id: str | Asked
@@ -86,8 +83,7 @@ class HubPlan:
     allow_forwarded_traffic: bool = False
 
 
-@record
-class NetworkPlan:
+class NetworkPlan(Struct, frozen=True):
     """The virtual network, new or existing, and the way in."""
 
     is_new: bool
@@ -251,7 +247,7 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         vnet_id=existing.vnet_id if existing else None,
         address_space=str(layout.address_space) if layout else None,
         subnets=_new_subnets(layout, definition) if layout else _existing_subnets(definition),
-        access=access.kind,
+        access=access.default("kind"),
         allowed_sources=without_overlaps(network.allowed_sources) if access.is_public and creates_server else (),
         hub=hub,
         user_sources=access.user_sources(hub.address_spaces if hub else ()),
@@ -324,8 +320,7 @@ def _existing_subnets(definition: Definition) -> tuple[SubnetPlan, ...]:
     )
 
 
-@record
-class ProxyPlan:
+class ProxyPlan(Struct, frozen=True):
     url: str
     host: str
     port: int

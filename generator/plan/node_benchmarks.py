@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
+from msgspec import Struct
 
 from .. import catalog
 from ..catalog.sizes import VmSize
-from ..records import record
 from .health_checks import nvlinks
 from .measured_checks import figures_of
 from .sourced import titles
@@ -24,8 +24,7 @@ _AMD_COPIES = "rocm-bandwidth-test"
 """With which the health checks of AMD's GPUs measure, too."""
 
 
-@record
-class TablePlan:
+class TablePlan(Struct, frozen=True):
     """A table that a job reads, one file beside its scripts; `-` stands where a row has nothing."""
 
     file: str

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .. import catalog
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
-from ..records import record
 from . import names
 from .assignment import HEALTH, POLICY, SpecRef, specs_of
 from .attributes import node_attributes
@@ -229,8 +230,7 @@ def hand_back_h(slurm: Slurm, scheduler_specs: Iterable[SpecRef]) -> int | None:
     return slurm.hand_back_after_h if slurm.autoscale else 0
 
 
-@record
-class SizeNodes:
+class SizeNodes(Struct, frozen=True):
     """The nodes of one VM size in a partition that has several; they are created in Slurm by hand."""
 
     hardware: VmSize
@@ -281,8 +281,7 @@ class SizeNodes:
         return "/dev/nvidia0" if count == 1 else f"/dev/nvidia[0-{count - 1}]"
 
 
-@record
-class NodeArrayPlan:
+class NodeArrayPlan(Struct, frozen=True):
     """One Slurm partition: one CycleCloud node array."""
 
     name: str
@@ -357,8 +356,7 @@ class NodeArrayPlan:
         )
 
 
-@record
-class SchedulerPlan:
+class SchedulerPlan(Struct, frozen=True):
     """The scheduler VM and, with high availability, its second one."""
 
     hardware: VmSize
@@ -374,8 +372,7 @@ class SchedulerPlan:
     subnet: str | None
 
 
-@record
-class LoginPlan:
+class LoginPlan(Struct, frozen=True):
     hardware: VmSize
     image: str
     count: int

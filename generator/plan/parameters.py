@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..records import record
+from msgspec import Struct
+
 from .asked import HUB_VNET, SSH_KEY, Asked
 from .network import NetworkPlan
 from .passwords import AZ, MYSQL, SITE, SLURMDBD, WINDOWS, PasswordRule, Reader, limits, rules
@@ -23,8 +24,7 @@ RANDOM_TEXT = "printf '%sA-a-1\\n' \"$(openssl rand -hex 16 | sed 's/../&-/g')\"
 digits in a row, so no part of a name, and the end brings what chance may leave out. Its length is 53 characters."""
 
 
-@record
-class SecretPlan:
+class SecretPlan(Struct, frozen=True):
     """A secure parameter of `main.bicep`; its value is never in any file."""
 
     parameter: str
@@ -47,8 +47,7 @@ class SecretPlan:
         return self.description.split(":")[0].rstrip(".")
 
 
-@record
-class Variable:
+class Variable(Struct, frozen=True):
     """An environment variable that the definition names, or that a secret parameter is read from."""
 
     name: str

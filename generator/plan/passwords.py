@@ -6,7 +6,7 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 
-from ..records import named_record, record
+from msgspec import Struct
 
 _KINDS = ("lower case", "upper case", "digits", "symbols")
 _OF_PORTAL = "@#$%^&*-_!+=[]{}|\\:',.?"
@@ -19,8 +19,7 @@ _PART_OF_NAME = 3
 _NAMES = {" ": "space", "#": "#", "\\": "backslash", "'\"": "quote"}
 
 
-@record
-class PasswordRule:
+class PasswordRule(Struct, frozen=True):
     """What a password needs; `text` completes "it must have …"."""
 
     text: str
@@ -28,8 +27,7 @@ class PasswordRule:
     """Of the whole of a password that keeps to the rule; a dot is any character."""
 
 
-@named_record
-class Reader:
+class Reader(Struct, frozen=True, kw_only=True):
     """A program or service that a password reaches. Lengths are in characters."""
 
     min_length: int = 1

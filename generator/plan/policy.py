@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import Struct
+
 from ..definition.model.fields import values_of
 from ..definition.model.policy import Account, AssociationLimits, PartitionPolicy, Policy, Qos, Reservation, User
 from ..definition.model.slurm import Slurm, Value
-from ..records import record
 
 FORMAT = 1
 ATTRIBUTE = "cycleforge.policy"
@@ -76,8 +77,7 @@ _PARTITION = {
 }
 
 
-@record
-class PolicyRow:
+class PolicyRow(Struct, frozen=True):
     """One setting of one object. Rows are in the order in which they can be applied."""
 
     kind: str
@@ -93,8 +93,7 @@ class PolicyRow:
         return f"{self.kind} {self.name} {self.key}={self.value}"
 
 
-@record
-class PolicyPlan:
+class PolicyPlan(Struct, frozen=True):
     """What `slurm_policy` does on the scheduler."""
 
     rows: tuple[PolicyRow, ...]

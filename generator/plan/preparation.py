@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from .. import catalog
 from ..recipes import recipe
-from ..records import record
 from .job_settings import allowed_requests, whole
 from .jobs import JobPlan
 from .nodes import NodeArrayPlan
@@ -15,8 +16,7 @@ from .nodes import NodeArrayPlan
 _HUGGING_FACE = "https://huggingface.co/"
 
 
-@record
-class StepOnGpus:
+class StepOnGpus(Struct, frozen=True):
     """A step that uses no GPU and holds some."""
 
     title: str
@@ -32,8 +32,7 @@ class StepOnGpus:
         return self.nodes * self.gpus_per_node * self.hours
 
 
-@record
-class Preparation:
+class Preparation(Struct, frozen=True):
     """The data steps of one job on nodes with GPUs."""
 
     steps: tuple[StepOnGpus, ...]

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Literal
 
+from msgspec import Struct
+
 from .. import catalog
 from ..blobs.pins import pinned
 from ..projects.local import AvailableProject, CarriedBlob
-from ..records import record
 from .cluster import SlurmPlan
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
 
@@ -72,8 +73,7 @@ def carried_projects(projects: Mapping[str, AvailableProject], slurm: SlurmPlan 
     )
 
 
-@record
-class BlobPlan:
+class BlobPlan(Struct, frozen=True):
     """A third-party file that a shipped project uses; it travels when this machine has it (`present`)."""
 
     file: str
@@ -85,8 +85,7 @@ class BlobPlan:
     """False: the nodes of this cluster do not look for it, for example because their Slurm project brings the same."""
 
 
-@record
-class ProjectPlan:
+class ProjectPlan(Struct, frozen=True):
     """A cluster-init project that travels with the deployment."""
 
     name: str

@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Mapping
 
-from ..records import record
+from msgspec import Struct
+
 from .deployment import Plan
 from .jobs import JobPlan
 from .nodes import NodeArrayPlan
@@ -15,8 +16,7 @@ _METRICS = ("tokens_per_gpu", "words_per_s", "model_tflops")
 """Of `throughput.tsv`, the most direct one first; words are tokens, of the whole job."""
 
 
-@record
-class StepHours:
+class StepHours(Struct, frozen=True):
     """One step of a job until its time limit; it may end much earlier."""
 
     title: str
@@ -47,8 +47,7 @@ def hours_of(plan: Plan, job: JobPlan) -> tuple[StepHours, ...]:
     return tuple(StepHours(step.title, step.place(arrays), step.nodes, step.minutes / 60) for step in job.steps)
 
 
-@record
-class PublishedHours:
+class PublishedHours(Struct, frozen=True):
     """All steps of the training itself, without its preparation, checkpoints, evaluation and restarts.
 
     `reason` says why nothing is known; the other values are 0 then.

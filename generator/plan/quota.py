@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..records import record
+from msgspec import Struct
+
 from .fleet import Machines
 
 ALL, SPOT = "cores", "lowPriorityCores"
@@ -12,8 +13,7 @@ ALL, SPOT = "cores", "lowPriorityCores"
 _TITLES = {ALL: f"all vCPUs of the region ({ALL})", SPOT: f"spot vCPUs of the region ({SPOT})"}
 
 
-@record
-class QuotaUse:
+class QuotaUse(Struct, frozen=True):
     """VMs of one kind that may run at once: the server, the jumpbox, or nodes of one role."""
 
     name: str
@@ -26,8 +26,7 @@ class QuotaUse:
     spot: bool
 
 
-@record
-class QuotaLimit:
+class QuotaLimit(Struct, frozen=True):
     """A limit of the region that must leave room for `vcpus` beyond what already runs."""
 
     name: str
@@ -37,8 +36,7 @@ class QuotaLimit:
     vcpus: int | None
 
 
-@record
-class QuotaPlan:
+class QuotaPlan(Struct, frozen=True):
     """What the deployment uses with every partition at its limit."""
 
     uses: tuple[QuotaUse, ...]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 from .access import Access
 from .accounting import AccountingPlan
 from .created_types import Created
@@ -19,8 +20,7 @@ _RESOURCE_ID = re.compile(
 )
 
 
-@record
-class ResourceId:
+class ResourceId(Struct, frozen=True):
     """The parts of the id of a top-level resource, of which scopes are made."""
 
     subscription: str
@@ -28,8 +28,7 @@ class ResourceId:
     name: str
 
 
-@record
-class MonitoringPlan:
+class MonitoringPlan(Struct, frozen=True):
     """Metrics into an existing Azure Monitor workspace."""
 
     workspace_id: str

@@ -8,7 +8,8 @@ subnet only flows lead to this network and, behind a hub, to any other private o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from .. import catalog
 from .bicep_modules import Expression

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from .. import catalog
 from ..definition.model.definition import Definition
-from ..records import record
 from . import names
 from .asked import SSH_KEY, Asked, asked_or
 from .cluster import server_release
@@ -54,8 +55,7 @@ def server_plan(definition: Definition) -> ServerPlan | None:
     )
 
 
-@record
-class AdminPlan:
+class AdminPlan(Struct, frozen=True):
     """The first user: administrator of the CycleCloud site and of the server VM (SSH key only)."""
 
     username: str
@@ -63,8 +63,7 @@ class AdminPlan:
     """None: the deployment creates no server that would take it."""
 
 
-@record
-class MarketplaceImage:
+class MarketplaceImage(Struct, frozen=True):
     """A CycleCloud server image of the marketplace; `plan` fields must be passed with the VM."""
 
     publisher: str
@@ -78,8 +77,7 @@ class MarketplaceImage:
         return f"{self.publisher}:{self.offer}:{self.sku}:{self.version}"
 
 
-@record
-class JumpboxPlan:
+class JumpboxPlan(Struct, frozen=True):
     """A Windows VM whose browser reaches the portal; only on request."""
 
     vm_name: str
@@ -88,8 +86,7 @@ class JumpboxPlan:
     image: MarketplaceImage
 
 
-@record
-class ServerPlan:
+class ServerPlan(Struct, frozen=True):
     vm_name: str
     vm_size: str
     release: str
@@ -118,8 +115,7 @@ class ServerPlan:
     """
 
 
-@record
-class ExistingServerPlan:
+class ExistingServerPlan(Struct, frozen=True):
     """A CycleCloud server that the deployment uses and leaves as it is."""
 
     vm_id: str

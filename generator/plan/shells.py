@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 
-from ..records import record
+from msgspec import Struct
+
 from .assignment import CONTAINERS
 from .cluster import SlurmPlan
 
 _IMAGE = "ubuntu:24.04"
 
 
-@record
-class Shell:
+class Shell(Struct, frozen=True):
     """Command lines for one partition, or one VM size of a partition that has several."""
 
     command: str

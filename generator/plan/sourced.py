@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.sizes import Figures
-from ..records import record
 
 
-@record
-class Sourced:
+class Sourced(Struct, frozen=True):
     """A figure or a check as nodes read it; `source` is `null` where the figure is not published."""
 
     text: str

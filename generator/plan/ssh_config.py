@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
-from ..records import record
+from msgspec import Struct
+
 from .deployment import Plan
 from .nodes import NodeArrayPlan
 
@@ -14,8 +15,7 @@ ROLES = (SERVER, "scheduler", "login")
 """Hosts that every deployment with a cluster has, whatever they are called there."""
 
 
-@record
-class SshPlan:
+class SshPlan(Struct, frozen=True):
     """The contents of both files."""
 
     file_names: tuple[str, str] = ("ssh_config", "ssh_hosts")

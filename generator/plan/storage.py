@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..definition.model.definition import Definition
-from ..records import record
 from . import names
 from .file_systems.base import FileSystem
 from .file_systems.registry import wanted_by
@@ -18,8 +19,7 @@ _DEFAULT_MOUNT_ORDER = 1000
 """Source: https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"""
 
 
-@record
-class LockerPlan:
+class LockerPlan(Struct, frozen=True):
     """Storage that nodes and server share; CycleCloud calls it `<account>-storage`, here `azure-storage`."""
 
     account_name: str | None
@@ -68,8 +68,7 @@ def locker_plan(definition: Definition) -> LockerPlan:
     )
 
 
-@record
-class FileSystems:
+class FileSystems(Struct, frozen=True):
     sched: FileSystem
     home: FileSystem
     mounts: tuple[FileSystem, ...]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 from .flow import Demand
 
 SubnetRole = str
 """What a subnet is for: a key of `network.subnets`, and a role of `modules/network.bicep`."""
 
 
-@record
-class SubnetKind:
+class SubnetKind(Struct, frozen=True):
     """The subnets of one role, whatever the definition."""
 
     role: SubnetRole

@@ -11,10 +11,11 @@ that is in use.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 
-from ..records import record
+from msgspec import Struct
+from msgspec.structs import replace
+
 from .access import KINDS as ACCESS_KINDS
 from .file_systems.registry import KINDS as FILE_SYSTEM_KINDS
 from .subnet_kinds import SubnetKind, SubnetRole
@@ -82,8 +83,7 @@ def in_order(roles: Iterable[SubnetRole]) -> tuple[SubnetRole, ...]:
     return (*(role for role in ROLES if role in wanted), *(role for role in wanted if role not in SUBNETS))
 
 
-@record
-class Layout:
+class Layout(Struct, frozen=True):
     """Subnets that fit, and the roles for which the address space has no room."""
 
     address_space: IPv4Network

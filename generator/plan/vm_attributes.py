@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.slurm_facts import NodeAttribute
 from ..definition.model.security import Security
 from ..definition.model.slurm import NodeProjects, Value
-from ..records import record
 
 _TAG, _VOLUME = "tags", "volume"
 
 
-@record
-class VmAttributes:
+class VmAttributes(Struct, frozen=True):
     """What a definition says of the VMs of a role to CycleCloud, in the spelling of its reference, sorted by name.
 
     They are attributes of the role's own section, where they win over those of `[[node defaults]]`.
@@ -32,8 +32,7 @@ class VmAttributes:
         return dict(self.volumes).get(name, ())
 
 
-@record
-class Named:
+class Named(Struct, frozen=True):
     """A key of `node_attributes`, taken apart: an attribute of the node, of one of its volumes, or a tag."""
 
     attribute: str

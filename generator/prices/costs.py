@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import get_args
 
+from msgspec import Struct
+
 from .. import catalog
 from ..plan.billed import NOT_COUNTED, billed
 from ..plan.billing import Billed
@@ -15,7 +17,6 @@ from ..plan.deployment import Plan
 from ..plan.fleet import Since
 from ..plan.jobs import JobPlan
 from ..plan.published_hours import PublishedHours, hours_of, published_hours
-from ..records import record
 from .price import Price, Query, own_items, price_of, query
 from .service import Answered, PriceList
 
@@ -24,8 +25,7 @@ STATES: tuple[Since, ...] = get_args(Since)
 NO_METER = Price("unknown", reason="its meter is unknown: the definition sets the disk itself")
 
 
-@record
-class Cost:
+class Cost(Struct, frozen=True):
     billed: Billed
     price: Price
 
@@ -35,8 +35,7 @@ class Cost:
         return None if self.price.per_hour is None else self.price.per_hour * self.billed.quantity
 
 
-@record
-class Sum:
+class Sum(Struct, frozen=True):
     """What everything that is billed in a state costs."""
 
     state: Since
@@ -50,8 +49,7 @@ class Sum:
         return None if self.per_hour is None else self.per_hour * hours_per_month()
 
 
-@record
-class JobCost:
+class JobCost(Struct, frozen=True):
     """What all steps of a training job cost if each takes its whole time limit, and the training at published speed.
 
     Amounts are those of the nodes alone, in the currency; None where a price is missing.
@@ -66,8 +64,7 @@ class JobCost:
     """None also where no speed is published, or the number of steps is unknown."""
 
 
-@record
-class Costs:
+class Costs(Struct, frozen=True):
     currency: str
     region: str
     rows: tuple[Cost, ...]
@@ -151,8 +148,7 @@ def _sum(state: Since, rows: Iterable[Cost]) -> Sum:
     return Sum(state, sum(found) if found else None, tuple(row.billed.title for row in counted if row.per_hour is None))
 
 
-@record
-class Spending:
+class Spending(Struct, frozen=True):
     currency: str
     per_hour: float
     missing: tuple[str, ...]

@@ -12,9 +12,10 @@ from math import isfinite
 from typing import Any, Literal
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.azure_facts import Condition
-from ..records import record
 
 _UNIT = re.compile(r"(?P<count>\d+)(?:\s*(?P<size>GB|GiB|TB|TiB))?\s*/?\s*(?P<time>Hour|Day|Month)s?", re.I)
 _GIB = {"": 1.0, "gb": 1.0, "gib": 1.0, "tb": 1024.0, "tib": 1024.0}
@@ -25,8 +26,7 @@ Source: https://azure.microsoft.com/pricing/details/managed-disks (disk sizes in
 _HOURS = {"hour": 1.0, "day": 24.0}
 
 
-@record
-class Price:
+class Price(Struct, frozen=True):
     state: Literal["found", "none", "several", "unknown"]
     """`none`: the list has no such meter; `several`: it has more than one; `unknown`: it could not be asked."""
     per_hour: float | None = None
@@ -81,8 +81,7 @@ _TESTS: Mapping[str, Callable[[str, str], bool]] = {
 }
 
 
-@record
-class Query:
+class Query(Struct, frozen=True):
     """One question to the price list, and the meter that it is for."""
 
     address: str

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from ..blobs.download import DownloadFailed, Limits, download
 from ..disk import file
 from ..disk.user_cache import user_cache
-from ..records import record
 from .price import Query
 
 LIMITS = Limits(answer_s=20, total_s=60, tries=4, pause_s=1)
@@ -29,8 +30,7 @@ _AT_ONCE = 4
 """More questions at a time are refused with 429 sooner."""
 
 
-@record
-class Answered:
+class Answered(Struct, frozen=True):
     """The answer to one question. It may be of an earlier day when `failure` says why none came now."""
 
     query: Query
@@ -91,8 +91,7 @@ FOLDER = "prices"
 _FORMAT = 1
 
 
-@record
-class Answer:
+class Answer(Struct, frozen=True):
     """All items of the answer to one question, and the day (UTC, `2026-11-23`) on which it was given."""
 
     day: str

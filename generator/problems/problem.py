@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from ..records import record
+from msgspec import Struct
 
 Level = Literal["error", "warning", "info"]
 UNKNOWN_SIZE = "E0401"
@@ -26,8 +26,7 @@ class Place(NamedTuple):
     end_column: int
 
 
-@record
-class Related:
+class Related(Struct, frozen=True):
     """A second place that explains a problem, for example the first of two equal keys."""
 
     message: str
@@ -36,8 +35,7 @@ class Related:
     place: Place | None = None
 
 
-@record
-class Problem:
+class Problem(Struct, frozen=True):
     """One finding.
 
     `on_key` puts the caret under the key instead of the value. `place` overrides the path where none fits (syntax).

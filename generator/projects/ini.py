@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from ..errors import CannotRead
-from ..records import record
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
@@ -26,7 +28,7 @@ ANY_VERSION = NAME
 TYPES = ("application", "scheduler", "filesystem", "infrastructure", "applications")
 
 
-@record
+@dataclass(frozen=True)
 class Project:
     """One project folder. `specs` are the folders below `specs/`, sorted; `blobs` the files that `[blobs]` lists."""
 
@@ -200,21 +202,19 @@ class ProjectUnreadable(CannotRead):
         self.problem = message
 
 
-@record
-class Value:
+class Value(Struct, frozen=True):
     value: str
     line: int
     """From 1."""
 
 
-@record
-class Section:
+class Section(Struct, frozen=True):
     """One section of ours: `[spec Scheduler]` has kind `spec` and name `Scheduler`. Keys are in lower case."""
 
     kind: str
     name: str
     line: int
-    settings: dict[str, Value] = field(default_factory=dict)
+    settings: dict[str, Value] = msgspec.field(default_factory=dict)
 
 
 def section_title(line: str) -> tuple[str, str] | None:

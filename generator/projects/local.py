@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..blobs import pinned_of, store_of
 from ..definition.model.definition import Definition, Project
 from ..errors import CannotRead
 from ..files import assets
-from ..records import record
 from ..words.suggestions import suggestion
 from .content import contents, digest, shipped_project
 from .ini import read_project
 
 
-@record
-class LocalProject:
+class LocalProject(Struct, frozen=True):
     """A project folder that the definition names, already read: its facts, or what is wrong with it."""
 
     name: str
@@ -33,8 +33,7 @@ class LocalProject:
     problem: str | None
 
 
-@record
-class CarriedBlob:
+class CarriedBlob(Struct, frozen=True):
     """A third-party file that a shipped project uses, and whether this machine's store has it (`present`)."""
 
     file: str
@@ -44,8 +43,7 @@ class CarriedBlob:
     state: Literal["present", "missing", "damaged"]
 
 
-@record
-class AvailableProject:
+class AvailableProject(Struct, frozen=True):
     """A project that roles may name; `generator.plan.projects.ProjectPlan` has the meaning of its fields."""
 
     name: str
@@ -130,8 +128,7 @@ HERE = Path("projects")
 """Where `cycleforge project new` puts projects, and where names are looked for."""
 
 
-@record
-class Located:
+class Located(Struct, frozen=True):
     """A project folder. `is_shipped`: CycleForge brings it, so the library and pinned blobs belong to it."""
 
     folder: Path

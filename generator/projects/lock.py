@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from msgspec import Struct
+
 from ..disk import file as disk_file
 from ..disk.reasons import refusing
 from ..errors import CannotRead
 from ..files import assets
 from ..files.file import File, Files
-from ..records import record
 from .content import BUILT, contents, digest, shipped_project
 from .ini import VERSION, Project, ProjectUnreadable, read_project
 from .local import Located
@@ -34,8 +35,7 @@ _FORMAT = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-@record
-class LockProblem:
+class LockProblem(Struct, frozen=True):
     """A project that does not agree with the lock; `fix` is the command to type."""
 
     project: str
@@ -46,8 +46,7 @@ class LockProblem:
     fix: str
 
 
-@record
-class Bump:
+class Bump(Struct, frozen=True):
     """What a bump did; `old` equals `new` when the version in `project.ini` was new and only had to be recorded."""
 
     project: str
@@ -180,8 +179,7 @@ def _write(path: Path, content: bytes) -> None:
         disk_file.write(path, content)
 
 
-@record
-class Release:
+class Release(Struct, frozen=True):
     """What the lock says. `versions`: the released ones with their digests."""
 
     digest: str

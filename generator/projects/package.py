@@ -24,10 +24,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
+
 from ..blobs import Store, pinned_of, store_of
 from ..blobs.store import Unusable
 from ..errors import CannotRead
-from ..records import record
 from ..words.suggestions import suggestion
 from .content import BLOBS, Missing, is_pattern, shipped_project
 from .ini import Project, ProjectUnreadable, read_project
@@ -45,8 +46,7 @@ _GZIP_HEADER = b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff"
 """gzip without name and time, of no particular system. Source: RFC 1952."""
 
 
-@record
-class Package:
+class Package(Struct, frozen=True):
     """What `cyclecloud project build` makes of a project, and the project blobs beside it."""
 
     project: Project

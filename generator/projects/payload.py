@@ -7,15 +7,14 @@ import io
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from ..records import record
 from .ini import ProjectUnreadable
 
 
-@record
+@dataclass(frozen=True)
 class Payload:
     """One file to upload: bytes that were made, or a file on disk that is never read as a whole.
 

@@ -6,8 +6,9 @@ import json
 from functools import cache
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from ..files import assets
-from ..records import named_record, record
 from .versions import pin
 
 Kind = Literal["validation", "training"]
@@ -16,8 +17,7 @@ Figures = Literal[
 ]
 
 
-@record
-class Step:
+class Step(Struct, frozen=True):
     """One batch job of a recipe; `<script>` becomes `<script without .sh>.sbatch`, or `<name>.sbatch`."""
 
     script: str
@@ -49,8 +49,7 @@ class Step:
         return self.name or self.script.removesuffix(".sh")
 
 
-@named_record
-class Recipe:
+class Recipe(Struct, frozen=True, kw_only=True):
     name: str
     kind: Kind
     trains: bool = False

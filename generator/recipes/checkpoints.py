@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ..records import record
+from msgspec import Struct
+
 from .models import Model, family
 
 
-@record
-class CheckpointPlan:
+class CheckpointPlan(Struct, frozen=True):
     """Checkpoint arithmetic of one training job (sizes in bytes, bandwidth in 10^9 bytes/s)."""
 
     parameters: int

@@ -6,14 +6,14 @@ import json
 from functools import cache
 from typing import Literal
 
+from msgspec import Struct
+
 from ..files import assets
-from ..records import record
 
 Level = Literal["quick", "standard", "burn", "finder"]
 
 
-@record
-class Gate:
+class Gate(Struct, frozen=True):
     """One line of `gates.json`; the order of the file is the order in which gates run."""
 
     name: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .. import catalog
 from ..catalog.training_facts import Family
-from ..records import record
 from . import Recipe
 
 NEEDED = {
@@ -30,8 +31,7 @@ _ACTIVE_EXPERTS = 2
 # ---------------------------------------------------------------- shapes
 
 
-@record
-class Model:
+class Model(Struct, frozen=True):
     """Shape of a decoder-only transformer, and how its authors trained it."""
 
     name: str
@@ -71,8 +71,7 @@ class Model:
         return (self.vocabulary + self.sequence) * self.hidden
 
 
-@record
-class Gpus:
+class Gpus(Struct, frozen=True):
     """The GPUs of a job: so many nodes of one kind."""
 
     nodes: int
@@ -85,8 +84,7 @@ class Gpus:
         return self.nodes * self.per_node
 
 
-@record
-class Parallelism:
+class Parallelism(Struct, frozen=True):
     """How a model is spread: tensor × pipeline × context × data = number of GPUs; experts divide the data ranks."""
 
     tensor: int
@@ -100,8 +98,7 @@ class Parallelism:
         return self.tensor * self.pipeline * self.context * self.data
 
 
-@record
-class Choices:
+class Choices(Struct, frozen=True):
     """What the settings of a job fix of its division; None: CycleForge chooses."""
 
     tensor: int | None = None
@@ -157,8 +154,7 @@ def names_of_family(family_name: str) -> tuple[str, ...]:
 # ---------------------------------------------------------------- memory of one GPU
 
 
-@record
-class MemoryPlan:
+class MemoryPlan(Struct, frozen=True):
     """What one GPU of a training job must hold at its fullest, in bytes; an estimate."""
 
     weights_bytes: int

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.node_images import image_row
 from ..catalog.training_facts import Container
-from ..records import record
 
 _DATE = re.compile(r"(?:^|\.)(20\d{6})\d*$")
 
 
-@record
-class Compatibility:
+class Compatibility(Struct, frozen=True):
     """What is known of a container on the image of a partition's nodes."""
 
     verdict: Literal["fits", "too old", "unknown"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from ..cctemplate.writing import Raw, Writable, assignment, classad
 from ..files.file import Json
 from ..plan.vm_attributes import VmAttributes
-from ..records import record
 
 Form = tuple[tuple[str, Writable], ...]
 """Attributes of a parameter's section."""
@@ -17,8 +16,7 @@ MAX_DISK_GB = 32767  # https://learn.microsoft.com/azure/virtual-machines/disks-
 _UPSTREAM_PREFIXES = {"hpc": "HPC", "htc": "HTC", "gpu": "GPU"}
 
 
-@record
-class Parameter:
+class Parameter(Struct, frozen=True):
     """One parameter; `kind` is its ParameterType, `form` further attributes of its section."""
 
     name: str
@@ -44,8 +42,7 @@ class Parameter:
         return tuple(f"{name} {assignment(value)}" for name, value in (*named, *self.form))
 
 
-@record
-class Group:
+class Group(Struct, frozen=True):
     """A box of the form."""
 
     name: str
@@ -53,8 +50,7 @@ class Group:
     description: str = ""
 
 
-@record
-class Tab:
+class Tab(Struct, frozen=True):
     """A page of the form."""
 
     name: str

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from ..cctemplate.writing import Raw
 from ..files.file import Json
 from ..plan.cluster import SlurmPlan
@@ -16,7 +18,6 @@ from ..plan.deployment import Plan
 from ..plan.file_systems.base import FileSystem
 from ..plan.names import scheduler_name
 from ..plan.nodes import NodeArrayPlan
-from ..records import record
 from .cluster_form import (
     MAX_DISK_GB,
     Form,
@@ -150,8 +151,7 @@ def _partition(slurm: SlurmPlan, array: NodeArrayPlan) -> Group:
 # ---------------------------------------------------------------- storage
 
 
-@record
-class Mount:
+class Mount(Struct, frozen=True):
     """A mount as the template prints it: names of its parameters, and expressions."""
 
     section: str

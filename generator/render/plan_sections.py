@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from ..plan.accounting import AccountingPlan
 from ..plan.assignment import SpecRef
 from ..plan.cluster import SlurmPlan
@@ -15,14 +17,12 @@ from ..plan.deployment import Plan
 from ..plan.drained import drained_nodes
 from ..plan.fleet import Machines
 from ..plan.nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
-from ..records import record
 from ..words.counts import size_of_gib
 
 Row: TypeAlias = tuple[object, ...]
 
 
-@record
-class Section:
+class Section(Struct, frozen=True):
     """One section. Without `has_head` the first row is like the others: names with values. None is unknown."""
 
     key: str

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ..records import record
+from msgspec import Struct
 
 Level = Literal["error", "warning"]
 
@@ -22,16 +21,14 @@ class Unusable(Exception):  # noqa: N818 - named by what it is
         self.column = column
 
 
-@record
-class ProblemKind:
+class ProblemKind(Struct, frozen=True):
     """An error means that a verdict may be unknown; a warning loses nothing."""
 
     level: Level
     hint: str
 
 
-@dataclass(frozen=True, order=True)
-class FileProblem:
+class FileProblem(Struct, frozen=True, order=True):
     """One problem. `line` and `column` count from 1; 0 is unknown. The room that reads the file declares the kinds."""
 
     kinds: ClassVar[Mapping[str, ProblemKind]]

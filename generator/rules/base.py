@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from ..catalog.sizes import VmSize
 from ..definition.certificate import Certificate
 from ..definition.model.definition import Definition
@@ -14,7 +16,6 @@ from ..plan.subnets import Layout
 from ..problems.problem import Problem, Related
 from ..problems.rule import Rule
 from ..projects.local import LocalProject
-from ..records import record
 
 if TYPE_CHECKING:
     from ..files.file import Files
@@ -32,8 +33,7 @@ from ..words.suggestions import did_you_mean
 Path = tuple[str | int, ...]
 
 
-@record
-class Site:
+class Site(Struct, frozen=True):
     """Everything that a rule may look at; rules do no input or output."""
 
     definition: Definition
@@ -51,24 +51,21 @@ class Site:
         return size_of(self.definition, name)
 
 
-@record
-class Rendered:
+class Rendered(Struct, frozen=True):
     """What the deployment folder would hold."""
 
     site: Site
     files: Files
 
 
-@record
-class Findings:
+class Findings(Struct, frozen=True):
     """What all other rules found, from before silencing."""
 
     site: Site
     problems: Sequence[Problem]
 
 
-@record
-class Together:
+class Together(Struct, frozen=True):
     """One of several definitions of a run that have no errors of their own."""
 
     filename: str

@@ -9,11 +9,11 @@ from .. import catalog
 from ..catalog.rule_facts import HealthValue
 from ..definition.model.slurm import Partition, Slurm, Value
 from ..plan.assignment import HEALTH, chosen_projects, is_checked, specs_of
+from ..plan.computed import computed_once
 from ..plan.image_tools import MissingTool, missing_tools, tool_titles
 from ..plan.nodes import deciding_size
 from ..plan.slurm_conf import KEPT_STATES, newer_keys
 from ..problems.problem import Problem
-from ..records import computed_once
 from ..words.counts import listed
 from .base import LOGIN, SCHEDULER, ClusterRule, DefinitionRule, Path, Site, first_given, given, partitions, quoted
 from .releases import slurm_version

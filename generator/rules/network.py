@@ -106,9 +106,9 @@ class SettingWithoutEffect(DefinitionRule):
         network = site.definition.network
         for kind in KINDS:
             key = kind.own_key
-            if key is not None and kind.kind != network.access and getattr(network, key):
+            if key is not None and kind.default("kind") != network.access and getattr(network, key):
                 text = f"network.{key} is given, but access is {network.access}"
-                yield self.problem(("network", key), text, f"access: {kind.kind}", on_key=True)
+                yield self.problem(("network", key), text, f"access: {kind.default('kind')}", on_key=True)
 
 
 class ExistingAndNew(DefinitionRule):

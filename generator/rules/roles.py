@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from ..plan import nodes
+from ..plan.computed import computed_once
 from ..plan.fleet import Machines, fleet
 from ..plan.nodes import deciding_size, image_of
-from ..records import computed_once, record
 from .base import Path, Site, first_given, quoted
 
 VM_SIZE: Path = ("vm_size",)
 
 
-@record
-class Machine:
+class Machine(Struct, frozen=True):
     """One VM size of the definition: of a role of the cluster, the server or the jumpbox."""
 
     label: str
@@ -32,8 +33,7 @@ class Machine:
         return (*self.path, *self.size_key)
 
 
-@record
-class RoleNode(Machine):
+class RoleNode(Machine, frozen=True):
     """A role whose nodes run projects."""
 
     settings: NodeProjects

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from .. import catalog
 from ..catalog.node_images import image_plan, image_row
 from ..problems.problem import Problem
-from ..records import record
 from .base import DefinitionRule, Path, Site, quoted
 from .roles import roles
 
@@ -81,8 +82,7 @@ class JumpboxOutOfSupport(DefinitionRule):
             yield self.problem(("server", "jumpbox", "sku"), text, "sku: win11-25h2-pro")
 
 
-@record
-class ImageFacts:
+class ImageFacts(Struct, frozen=True):
     """What the catalogue knows of a node image."""
 
     os: str

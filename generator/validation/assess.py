@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from ..records import record
+from msgspec import Struct
+
 from ..results.hostlist import compress
 from ..words.counts import counted, listed
 from .figures import Line, Measured, history, measured
@@ -19,8 +20,7 @@ _SAYS = {"fail": "failed", "error": "ended without a verdict", "no_baseline": "h
 _SAY = _SAYS | {"no_baseline": "have no baseline", "warn": "warn"}
 
 
-@record
-class Assessment:
+class Assessment(Struct, frozen=True, dict=True):
     """The content of a report."""
 
     runs: tuple[Run, ...]

@@ -6,24 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from os.path import normpath
 
+from msgspec import Struct
+
 from .. import catalog
 from ..errors import CannotRead
-from ..records import record
 from .figures import Measured, measured
 from .peers import more_is_better
 from .record import Run, rank
 
 
-@record
-class Side:
+class Side(Struct, frozen=True):
     """The name that was given on the command line, and the newest run of each job that it means."""
 
     label: str
     runs: tuple[Run, ...]
 
 
-@record
-class Change:
+class Change(Struct, frozen=True):
     """One check on both sides; None where a side does not have it."""
 
     job: str
@@ -54,8 +53,7 @@ class Change:
         return "worse" if percent < -allowed else "better" if percent > allowed else "same"
 
 
-@record
-class Difference:
+class Difference(Struct, frozen=True):
     """A version, setting, variable or fact that the two sides do not share."""
 
     job: str
@@ -65,8 +63,7 @@ class Difference:
     after: str
 
 
-@record
-class Comparison:
+class Comparison(Struct, frozen=True):
     before: Side
     after: Side
     changes: tuple[Change, ...]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 from .peers import more_is_better
 from .record import Check, Run, Verdict, worst
 
 
-@dataclass(slots=True)
-class Measured:
+class Measured(Struct):
     """One check of a run, with its entries of all nodes."""
 
     subject: str
@@ -69,15 +68,13 @@ MIN_EARLIER = 3
 """Earlier runs that a usual value needs: with three, one slow run does not shift the median."""
 
 
-@record
-class Point:
+class Point(Struct, frozen=True):
     run: Run
     value: float
     verdict: str
 
 
-@record
-class Line:
+class Line(Struct, frozen=True):
     """One check of one job in one place, the oldest run first; `run` is the newest.
 
     `usual` is the median of the earlier runs, None when they are too few.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from msgspec.json import Decoder
 from msgspec.structs import asdict
 
-from ..records import record
 from ..results import problems
 from ..results.decode import decoded, refuse_newer
 from ..results.problems import ProblemKind, Unusable
@@ -44,15 +43,13 @@ KINDS: dict[str, ProblemKind] = {
 }
 
 
-@dataclass(frozen=True, order=True)
-class FileProblem(problems.FileProblem):
+class FileProblem(problems.FileProblem, frozen=True, order=True):
     """One problem of a file of records."""
 
     kinds = KINDS
 
 
-@record
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The runs in the order in which they started, and what could not be read."""
 
     runs: tuple[Run, ...]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, get_args
 
-from ..records import record
+from msgspec import Struct
+
 from ..results.hostlist import compress, natural_key
 from .figures import Measured
 from .peers import outliers
@@ -19,8 +20,7 @@ TONES: dict[State, str] = {"replace": "fail", "suspect": "warn", "watch": "warn"
 """The verdict that has the colour of a state."""
 
 
-@record
-class Finding:
+class Finding(Struct, frozen=True):
     """One reason why a node is in its state."""
 
     state: State
@@ -30,8 +30,7 @@ class Finding:
     """The run or proof that says so."""
 
 
-@record
-class NodeView:
+class NodeView(Struct, frozen=True):
     cluster: str
     name: str
     physical_host: str

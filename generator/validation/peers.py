@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median, quantiles
 
+from msgspec import Struct
+
 from .. import catalog
-from ..records import record
 from ..results.units import is_rate
 
 MIN_NODES = 5
@@ -14,8 +15,7 @@ MIN_NODES = 5
 _RATES = frozenset(("IOPS", "ops/s", "files/s", "tokens/s", "msg/s"))
 
 
-@record
-class Outlier:
+class Outlier(Struct, frozen=True):
     """A node whose value is worse than the median of its peers by more than allowed."""
 
     node: str

@@ -5,7 +5,7 @@ Prefer `plan_from` of tests/bed/plans.py, which takes a whole definition: its pa
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from generator.catalog import VmSize
 from generator.definition.model.definition import Job
@@ -44,21 +44,21 @@ def node_array(name: str, node: VmSize | None = None, **changes: object) -> Node
     gpu, cpu = slurm_of(plan_from(GPU)).node_arrays
     found = gpu if node and node.gpu_count else replace(cpu, is_default=True)
     values: dict[str, object] = {"name": name, "partition": name, "hardware": node or found.hardware} | changes
-    return replace(found, **values)  # type: ignore[arg-type]
+    return replace(found, **values)
 
 
 A100 = slurm_of(plan_from(GPU)).node_arrays[0].hardware
 
 
 def hardware(vm_size: str = "Standard_D4as_v5", **changes: object) -> VmSize:
-    return replace(slurm_of(minimal()).login.hardware, name=vm_size, **changes)  # type: ignore[arg-type]
+    return replace(slurm_of(minimal()).login.hardware, name=vm_size, **changes)
 
 
 def mount(name: str, path: str, **changes: object) -> ExistingServer:
     """A share of a third party's NFS server."""
     (found,) = (each for each in plan_from(STORAGE).mounts if isinstance(each, ExistingServer))
     values: dict[str, object] = {"address": None, "export_path": path} | changes
-    return replace(found, name=name, path=path, **values)  # type: ignore[arg-type]
+    return replace(found, name=name, path=path, **values)
 
 
 def lustre(path: str = "/data", size_gib: int = 128 * 1024, tier: int = 250) -> ManagedLustre:

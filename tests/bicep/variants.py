@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+
+from msgspec.structs import replace
 
 from generator.files.file import File, Files
 from generator.plan.deployment import Plan

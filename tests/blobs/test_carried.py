@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
 import tarfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from generator import pipeline
 from generator.blobs import Store, Unusable, pinned
@@ -115,7 +116,7 @@ def test_a_missing_blob_is_left_out_and_said_once(store: Store, tmp_path: Path) 
     (folder := tmp_path / "slurm_nhc").mkdir()
     (folder / "project.ini").write_bytes(files[INI].content)
     (folder / "specs/default/cluster-init").mkdir(parents=True)
-    assert replace(read_project(folder), folder=SHIPPED, blobs=(FILE,)) == read_project(SHIPPED)
+    assert dataclasses.replace(read_project(folder), folder=SHIPPED, blobs=(FILE,)) == read_project(SHIPPED)
     assert (
         f"Left out, because the machine that built this folder did not have them: `{FILE}` (project `slurm_nhc`)"
         in (readme(files))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from generator.azure.first_boot import of_console
 from generator.plan.asked import Asked

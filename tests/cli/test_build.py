@@ -103,7 +103,7 @@ def test_out(good: Path, run: Run, tmp_path: Path) -> None:
 
 def test_strict(good: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Warnings stop the build only when asked to."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from generator.problems.problem import Problem
 

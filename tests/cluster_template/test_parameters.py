@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from generator.render.cluster_form import Parameter, choice, prefix
 from generator.render.cluster_parameters import parameters

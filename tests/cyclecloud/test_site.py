@@ -6,10 +6,10 @@ import logging
 import os
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from generator.cyclecloud import cluster, requests
 from generator.cyclecloud.requests import Request

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from generator.render import readme
 from tests.flows.worlds import DEFINITIONS, IN_EXISTING, WITH_NETWORK, World, world
@@ -56,8 +57,8 @@ def promised(here: World) -> dict[str, tuple[str, str, int]]:
 def test_every_promise_is_kept(name: str) -> None:
     here = world(name)
     groups, server = here.groups(), here.hosts["server"]
-    hosts = here.hosts | {"jumpbox": replace(server, address=server.address + 1, card=None)}
-    second = replace(hosts["compute"], address=hosts["compute"].address + 1)
+    hosts = here.hosts | {"jumpbox": dataclasses.replace(server, address=server.address + 1, card=None)}
+    second = dataclasses.replace(hosts["compute"], address=hosts["compute"].address + 1)
     found = promised(here)
     assert len(found) >= 12
     for what, (source, destination, port) in found.items():

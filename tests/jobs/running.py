@@ -8,6 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from msgspec import structs
+
 from generator.definition.model.definition import Job
 from generator.files import assets
 from generator.plan.deployment import Plan
@@ -63,8 +65,8 @@ def plan_with(job: Job, *arrays: NodeArrayPlan) -> Plan:
     """A plan with one job, on A100 nodes and CPU nodes unless arrays are given, and Lustre at /data."""
     arrays = arrays or (parts.node_array("hpc", parts.A100, max_nodes=16), parts.node_array("htc"))
     plan = parts.minimal()
-    slurm = dataclasses.replace(slurm_of(plan), node_arrays=arrays)
-    return parts.with_jobs(dataclasses.replace(plan, mounts=(parts.lustre(),), slurm=slurm), job)
+    slurm = structs.replace(slurm_of(plan), node_arrays=arrays)
+    return parts.with_jobs(structs.replace(plan, mounts=(parts.lustre(),), slurm=slurm), job)
 
 
 def job(recipe: str, nodes: int = 2, /, **settings: str | int | bool) -> Job:

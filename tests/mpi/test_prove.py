@@ -6,7 +6,6 @@ and PyTorch. Programs of GPUs are stand-ins, and so are the devices of a node. T
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import shlex
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from generator.definition.model.definition import Job
 from generator.recipes.gates import gates
@@ -80,8 +80,8 @@ def prepare(cloud: Cloud) -> Path:
     folder = cloud.shared / "standard"
     array = parts.node_array("hpc", parts.A100, max_nodes=len(NODES))
     plan = parts.minimal()
-    slurm = dataclasses.replace(slurm_of(plan), node_arrays=(array,))
-    plan = dataclasses.replace(plan, mounts=(parts.mount("data", MOUNT),), slurm=slurm)
+    slurm = structs.replace(slurm_of(plan), node_arrays=(array,))
+    plan = structs.replace(plan, mounts=(parts.mount("data", MOUNT),), slurm=slurm)
     recipes = dict.fromkeys(gate.recipe for gate in gates() if gate.level != "burn")
     plan = parts.with_jobs(plan, *(Job(recipe=name, partition="hpc", nodes=len(NODES)) for name in recipes))
     write(folder, jobs.render(plan) | render_prove.render(plan))

@@ -12,12 +12,12 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from generator.disk import swap as folder_swap
 from generator.errors import CannotWrite, ProblemsFound

@@ -15,7 +15,7 @@ from generator.plan.access import KINDS, Access
 from tests.bed.plans import plan_from
 
 PACKAGE = assets.root() / "generator"
-NAMES = {kind.kind for kind in KINDS}
+NAMES = {kind.default("kind") for kind in KINDS}
 NAMED = re.compile(rf"['\"]({'|'.join(NAMES)})['\"]")
 """A module without any of these compares with none; most need not be parsed."""
 TEMPLATES = (assets.root() / "bicep_templates" / "main.bicep.j2", *(PACKAGE / "render").rglob("*.j2"))
@@ -37,7 +37,7 @@ def test_every_class_is_a_kind_and_a_definition_can_ask_for_it() -> None:
     schema = json.loads((assets.root() / "cluster_defs" / "definition.schema.json").read_text(encoding="utf-8"))
     allowed = schema["$defs"]["Network"]["properties"]["access"]["enum"]
     assert set(allowed) == NAMES == set(EACH)
-    assert all(type(plan_from(EACH[kind.kind]).access) is kind for kind in KINDS)
+    assert all(type(plan_from(EACH[kind.default("kind")]).access) is kind for kind in KINDS)
 
 
 def test_what_each_kind_creates() -> None:

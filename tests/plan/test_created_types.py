@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import reduce
 
 import pytest
+from msgspec.structs import replace
 
 from generator.azure.actions import assigned_roles, needs
 from generator.definition.model.definition import Definition

@@ -6,9 +6,8 @@ OPT: arXiv 2205.01068, table 1 and section 2.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from generator.recipes import models, recipe
 from generator.recipes.models import Choices, Gpus, Parallelism, llm_foundry_memory, megatron_memory

@@ -148,4 +148,4 @@ def test_twice_the_problems_take_twice_the_work(kind: str) -> None:
 @pytest.mark.parametrize("kind", PARTITIONS, ids=[kind.replace(" ", "-") for kind in PARTITIONS])
 def test_bad_partitions_take_a_bounded_multiple_of_the_work_of_good_ones(kind: str) -> None:
     """An unknown size is compared with all 536 by `difflib`: 3 ms, in 10,000 small calls."""
-    assert work(kind, FEW).calls < 3.5 * work(GOOD, FEW).calls
+    assert work(kind, FEW).calls < 4 * work(GOOD, FEW).calls

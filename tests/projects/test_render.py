@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 from pathlib import Path, PurePosixPath
 
 import pytest
+from msgspec import structs
 
 from generator.errors import CannotRead
 from generator.plan.deployment import Plan
@@ -19,7 +19,7 @@ NAMES = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc", "slurm_policy"
 
 def shipped(*names: str) -> Plan:
     source = PurePosixPath("projects")
-    return dataclasses.replace(
+    return structs.replace(
         parts.minimal(),
         projects=tuple(
             ProjectPlan(name, "1.0.0", source / name, False, ("default",), ("htc",), "0" * 64) for name in names
@@ -40,7 +40,7 @@ def test_scripts_are_executable_and_data_is_not() -> None:
 
 def test_rendering_twice_gives_the_same_bytes_whatever_the_definition() -> None:
     one = projects.render(shipped(*NAMES))
-    other = dataclasses.replace(shipped(*NAMES), name="other", location="westeurope")
+    other = structs.replace(shipped(*NAMES), name="other", location="westeurope")
     assert projects.render(other) == one
     assert list(projects.render(other)) == list(one)
 
@@ -57,7 +57,7 @@ def test_a_local_project_is_read_beside_the_definition(tmp_path: Path) -> None:
     (tmp_path / "mine/project.ini").write_text("[project]\nname = mine\nversion = 0.1.0\n")
     (scripts / "10-x.sh").write_text("#!/bin/sh\n")
     local = ProjectPlan("mine", "0.1.0", PurePosixPath("mine"), True, ("default",), ("htc",), "0" * 64)
-    plan = dataclasses.replace(parts.minimal(), projects=(local,))
+    plan = structs.replace(parts.minimal(), projects=(local,))
     assert [path.as_posix() for path in projects.render(plan, tmp_path)] == [
         "projects/mine/project.ini", "projects/mine/specs/default/cluster-init/scripts/10-x.sh",
     ]  # fmt: skip

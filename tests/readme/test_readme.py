@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 import pytest
+from msgspec import structs
 from syrupy.assertion import SnapshotAssertion
 
 from generator.plan.deployment import Plan
@@ -304,8 +304,8 @@ def test_blobs_that_travel_and_blobs_that_do_not() -> None:
     blobs = tuple(BlobPlan(f"{state}.tgz", "1.0", "0" * 64, 1, state) for state in ("present", "missing", "damaged"))
     unneeded = BlobPlan("unneeded.tgz", "1.0", "0" * 64, 1, "missing", is_needed=False)
     plan = parts.minimal()
-    project = dataclasses.replace(plan.projects[0], blobs=(*blobs, unneeded))
-    text = rendered(dataclasses.replace(plan, projects=(project,)))
+    project = structs.replace(plan.projects[0], blobs=(*blobs, unneeded))
+    text = rendered(structs.replace(plan, projects=(project,)))
     assert "sha256: `projects/misc_ubuntu/blobs/present.tgz`. Left out, because" in text
     assert "`missing.tgz` (project `misc_ubuntu`), `damaged.tgz` (project `misc_ubuntu`). To include them" in text
     assert "unneeded" not in text

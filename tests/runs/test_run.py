@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from generator.cyclecloud.jobs.prepared import PROGRAM, Prepared, shared_folders
 from tests.bed.plans import plan_from

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
+from msgspec import Struct
+
 from ... import catalog
 from ...plan.deployment import Plan
 from ...plan.resources import resource_id
 from ...problems.problem import KeyPath
-from ...records import record
 from ..answers import Item, below, folded, said, same, texts_below
 from ..check import Check, Finding
 from ..reader import Reader
@@ -27,8 +28,7 @@ from .networks import vnet_call
 _LINKS = "https://learn.microsoft.com/azure/dns/private-dns-virtual-network-links"
 
 
-@record
-class Zone:
+class Zone(Struct, frozen=True):
     name: str
     path: KeyPath
     zone_id: str | None

@@ -15,11 +15,12 @@ from functools import partial
 from shlex import quote
 from typing import Any, ClassVar
 
+from msgspec import Struct
+
 from ...catalog import release_of_build
 from ...catalog.node_images import ImagePlan, image_plan
 from ...plan.deployment import Plan
 from ...problems.problem import KeyPath
-from ...records import record
 from ...rules.base import quoted
 from ..answers import Item, OddAnswer, below, described, listed_below, said, same
 from ..check import Check, Finding, Remedy
@@ -44,8 +45,7 @@ _ID = re.compile(
 )
 
 
-@record
-class Urn:
+class Urn(Struct, frozen=True):
     publisher: str
     offer: str
     sku: str
@@ -62,8 +62,7 @@ class Urn:
         return f"{self.publisher}:{self.offer}:{self.sku}:{self.version}"
 
 
-@record
-class Wanted:
+class Wanted(Struct, frozen=True):
     """An image that something is made from."""
 
     image: str
@@ -109,8 +108,7 @@ def _image_path(plan: Plan, place: KeyPath) -> KeyPath:
     return (*place, "image") if found.get("image") else ("slurm", "image")
 
 
-@record
-class OwnImage:
+class OwnImage(Struct, frozen=True):
     owner: str
     group: str
     gallery: str | None

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from functools import partial
 from shlex import quote
 
+from msgspec import Struct
+
 from ...plan.deployment import Plan
 from ...plan.names import OWNER_TAG
 from ...problems.problem import KeyPath
-from ...records import record
 from ...rules.base import quoted
 from ..answers import OddAnswer, below, folded, said, same
 from ..check import Check, Finding
@@ -32,8 +33,7 @@ def own_resources(plan: Plan, reader: Reader) -> frozenset[tuple[str, str]]:
     return frozenset((folded(each.get("type")), folded(each.get("name"))) for each in found)
 
 
-@record
-class _WantedName:
+class _WantedName(Struct, frozen=True):
     """A name that the deployment gives to a new resource."""
 
     type: str

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from ... import catalog
 from ...plan.deployment import Plan
 from ...problems.problem import KeyPath
-from ...records import record
 from ..actions import SUBSCRIPTION, group_of
 from ..answers import Item, OddAnswer, below, items, said
 from ..check import Check, Finding
@@ -29,8 +30,7 @@ _HINT = "ask who assigned it for an exemption, or for what it allows"
 _DISK_KEY = "storageProfile.osDisk.managedDisk.diskEncryptionSet.id"
 
 
-@record
-class Form:
+class Form(Struct, frozen=True):
     """What CycleCloud may make of a node: `content` is what is known of it, as a template would say it."""
 
     content: Mapping[str, Any]
@@ -39,8 +39,7 @@ class Form:
     """Paths of its fields, folded, also of those that are known not to be there."""
 
 
-@record
-class Node:
+class Node(Struct, frozen=True):
     """One kind of machine, in one of these forms."""
 
     title: str

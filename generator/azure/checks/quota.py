@@ -7,16 +7,17 @@ What runs in the deployment's own resource group is part of what is needed, so i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from shlex import quote
 from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...plan.deployment import Plan
 from ...plan.fleet import Machines
 from ...plan.quota import ALL, SPOT, by_limit
 from ...problems.problem import KeyPath
-from ...records import record
 from ..answers import Item, OddAnswer, below, folded, number, same
 from ..check import Check, Finding
 from ..reader import Reader
@@ -32,8 +33,7 @@ _ESSENTIAL = frozenset({"server", "jumpbox", "scheduler"})
 _TITLES = {ALL: "all vCPUs of the region", SPOT: "all spot vCPUs of the region"}
 
 
-@record
-class Limit:
+class Limit(Struct, frozen=True):
     name: str
     """As Azure spells it."""
     limit: int
@@ -46,8 +46,7 @@ class Limit:
         return 0 <= self.limit < count
 
 
-@record
-class Running:
+class Running(Struct, frozen=True):
     """VMs of one size in the deployment's own resource group."""
 
     vm_size: str
@@ -55,8 +54,7 @@ class Running:
     spot: bool
 
 
-@record
-class Need:
+class Need(Struct, frozen=True):
     """vCPUs that must fit below one limit."""
 
     name: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from msgspec import Struct
+
 from ...plan.deployment import Plan
 from ...plan.resources import resource_id
 from ...problems.problem import KeyPath
-from ...records import record
 from ...rules.base import quoted
 from ..answers import Item, said, same
 from ..check import Check, Finding
@@ -17,8 +18,7 @@ from ..refusals import NotAsked, Refused
 from ..requests import resource_manager
 
 
-@record
-class _Reference:
+class _Reference(Struct, frozen=True):
     id: str
     path: KeyPath
     what: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
+
 from ... import catalog
 from ...plan.deployment import Plan
-from ...records import record
 from ..request import Call
 from ..requests import resource_manager
 from ..resource_ids import name_of, resource, same_id, within
@@ -16,8 +17,7 @@ TURNS = ("stack", "role", "connection", "diagnostics", "mark", "resource", "grou
 """The order; whatever is in one turn goes at the same time, resources type by type."""
 
 
-@record
-class Going:
+class Going(Struct, frozen=True):
     """One thing that is deleted, or what is done before it: the tag that a disk gets, the server that is stopped."""
 
     turn: str
@@ -26,8 +26,7 @@ class Going:
     call: Call
 
 
-@record
-class Obstacle:
+class Obstacle(Struct, frozen=True):
     """What must be mended before anything is deleted."""
 
     text: str
@@ -42,8 +41,7 @@ class Stopped(Exception):  # noqa: N818 - named by what happened
         self.text, self.hint = text, hint
 
 
-@record
-class Decision:
+class Decision(Struct, frozen=True):
     nodes: tuple[Thing, ...]
     """Machines that CycleCloud made: the cluster is terminated, and they are waited for."""
     going: tuple[Going, ...]

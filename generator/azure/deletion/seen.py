@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from ... import catalog
-from ...records import record
 
 
-@record
-class Thing:
+class Thing(Struct, frozen=True):
     id: str
     type: str
     name: str
@@ -26,15 +25,13 @@ class Thing:
         return row is not None and row.node == "machine"
 
 
-@record
-class Role:
+class Role(Struct, frozen=True):
     id: str
     scope: str
     principal: str
 
 
-@record
-class Lock:
+class Lock(Struct, frozen=True):
     """A management lock; `scope` is what it is on."""
 
     id: str
@@ -42,16 +39,14 @@ class Lock:
     level: str
 
 
-@record
-class Record:
+class Record(Struct, frozen=True):
     """A deployment in the history of Azure; it holds no resource."""
 
     id: str
     state: str
 
 
-@record
-class NotSeen:
+class NotSeen(Struct, frozen=True):
     """Something that Azure does not let the caller see, and why. A connection that is lost ends the whole."""
 
     what: str
@@ -61,8 +56,7 @@ class NotSeen:
     """Whether something may stay in Azure because of it."""
 
 
-@record
-class Seen:
+class Seen(Struct, frozen=True):
     subscription: str
     group: Thing | None
     """The resource group; None when there is none."""

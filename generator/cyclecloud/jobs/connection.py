@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shlex import quote
 
+from msgspec import Struct
+
 from ...errors import AzureRefused
-from ...records import record
 from ..shell import Shell, Unreachable
 from .prepared import PROGRAM, STATE
 
@@ -27,8 +28,7 @@ _BROKEN = 5
 """Times in a row that our program ends on the scheduler without a word."""
 
 
-@record
-class Line:
+class Line(Struct, frozen=True):
     """Something that happened: `kind` is state, log, note, silent, answers, lost, tick or over."""
 
     kind: str

@@ -10,10 +10,11 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from ...errors import CannotRead
 from ...plan.job_steps import installed
 from ...plan.jobs import JobPlan
-from ...records import record
 from ...words.suggestions import suggestion
 from . import settings as job_settings
 
@@ -42,8 +43,7 @@ _DEPENDENCY = re.compile(rb"(?:^|\s)(?:--dependency(?:[=\s]|$)|-d)")
 _WAIT = re.compile(rb"(?:^|\s)(?:--wait|-W)(?:\s|$)")
 
 
-@record
-class Prepared:
+class Prepared(Struct, frozen=True):
     """One run of a job: all that decides what it does, and nothing that does not."""
 
     name: str

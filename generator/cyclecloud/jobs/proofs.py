@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from shlex import join, quote
 
+from msgspec import Struct
+
 from ...errors import AzureRefused
-from ...records import record
 from ...words.terminal import printable
 from . import prepared as preparing
 from .connection import AGAIN, Connection, Line, from_copy, program_of
@@ -21,8 +22,7 @@ RUNS = "runs"
 RUNNING = "running"
 
 
-@record
-class Proof:
+class Proof(Struct, frozen=True):
     """A copied jobs folder and its last start; `name` is empty where there is no copy."""
 
     name: str = ""

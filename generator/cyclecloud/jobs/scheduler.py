@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shlex import quote
 
+from msgspec import Struct
+
 from ...errors import AzureRefused
-from ...records import record
 from ...words.terminal import printable
 from . import prepared as preparing
 from .connection import AGAIN, JOBS, Connection, Line, from_copy, program_of
@@ -24,8 +25,7 @@ ENDED = frozenset((
 """Source: man squeue, JOB STATE CODES."""
 
 
-@record
-class Task:
+class Task(Struct, frozen=True):
     """A job, or one task of an array."""
 
     id: str
@@ -34,8 +34,7 @@ class Task:
     """`status:signal`; empty where it has not ended, or that is unknown."""
 
 
-@record
-class Step:
+class Step(Struct, frozen=True):
     file: str
     job: str
     """Slurm's number of its last job; empty: not submitted."""
@@ -61,8 +60,7 @@ class Step:
         return ", ".join(dict.fromkeys(task.state for task in self.tasks))
 
 
-@record
-class Seen:
+class Seen(Struct, frozen=True):
     """A run; `name` is empty where there is none."""
 
     name: str = ""

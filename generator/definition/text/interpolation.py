@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ...records import record
+from msgspec import Struct
 
 _PATTERN = re.compile(
     r"""\$(?: (?P<literal>\$)
@@ -17,8 +17,7 @@ _PATTERN = re.compile(
 _UNUSABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
-@record
-class Use:
+class Use(Struct, frozen=True):
     """One variable in a text; `index` is the position of its `$`."""
 
     name: str
@@ -26,8 +25,7 @@ class Use:
     index: int
 
 
-@record
-class Filled:
+class Filled(Struct, frozen=True):
     """A text after substitution.
 
     `missing` and `unusable` hold the uses without a usable value, `malformed` the indexes of a `${` that is none.

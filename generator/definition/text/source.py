@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from ...problems.problem import KeyPath, Place, Problem
-from ...records import record
 from .rules import EmptyFile, ForbiddenCharacter, NotAMapping, NotUtf8, TooLarge
 from .tree import LINE_BREAK, place_at, read_tree
 from .values import KINDS, MissingVariable, Reader, TooMuchError, VariableUse
@@ -27,7 +26,7 @@ _CONTROL = re.compile("[^\t\n\r\x20-\x7e]")
 _FORBIDDEN = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufeff"
 
 
-@record
+@dataclass(frozen=True)
 class Source:
     """What was read. `data` is None when the file could not be understood at all."""
 

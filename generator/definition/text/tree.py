@@ -10,9 +10,9 @@ import re
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from ...problems.problem import Place, Problem
-from ...records import record
 from .rules import BadAlias, SecondDocument, TextRule, TooLarge
 from .syntax import Mark, syntax_problem
 
@@ -72,8 +72,7 @@ class Alias:
 Node = Scalar | Mapping | Sequence | Alias
 
 
-@record
-class Tree:
+class Tree(Struct, frozen=True):
     """The document, or None when it could not be read to its end; `is_empty` when there is none."""
 
     root: Node | None

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from ...problems.problem import KeyPath, Place, Problem, Related
-from ...records import record
 from ...words.suggestions import suggestion
 from . import tree as yaml_tree
 from .interpolation import Filled, fill, has_variable, is_one_variable, one_variable
@@ -50,8 +51,7 @@ KINDS: dict[type | None, str] = {
 }
 
 
-@record
-class MissingVariable:
+class MissingVariable(Struct, frozen=True):
     """A value that consists of one environment variable, which is not set: the model may ask for it at deployment."""
 
     name: str

@@ -6,13 +6,15 @@ module of the same name in `rules`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from msgspec import Struct
+
 from ... import catalog
 from ...cctemplate.writing import Writable
-from ...records import named_record, record
+from ..abstract import AbstractStruct
 from ..bicep_modules import BicepModule
 from ..billing import Billed
 from ..flow import Flow
@@ -28,8 +30,7 @@ GIB_PER_TIB = 1024
 MIB = 1024**2
 
 
-@record
-class Place:
+class Place(Struct, frozen=True):
     """Where a file system stands: its name and mount point, and the definition that asks for it."""
 
     name: str
@@ -37,8 +38,7 @@ class Place:
     definition: Definition
 
 
-@record
-class Tier:
+class Tier(Struct, frozen=True):
     """One of the tiers in which the service sells a capacity; people compare them."""
 
     mb_per_s_per_tib: int
@@ -50,8 +50,7 @@ class Tier:
     is_chosen: bool
 
 
-@record
-class Grant:
+class Grant(Struct, frozen=True):
     """A role that the nodes' identity needs on what someone else owns, so that the deployment does not assign it."""
 
     what: str
@@ -64,16 +63,14 @@ class Grant:
     """Resource id below that of the account."""
 
 
-@record
-class NodeSettings:
+class NodeSettings(Struct, frozen=True):
     """`[[[configuration]]]` keys of every node from which a project of ours mounts file systems."""
 
     comment: str
     entries: tuple[tuple[str, Writable], ...]
 
 
-@named_record
-class FileSystem(ABC):
+class FileSystem(Struct, metaclass=AbstractStruct, frozen=True, kw_only=True):
     """One shared file system as every node sees it. None in a field means "does not apply"."""
 
     name: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
+from msgspec import Struct
+
 from ... import catalog
 from ...cctemplate.writing import Verbatim, Writable
 from ...definition.model.storage import BlobMount
-from ...records import named_record, record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
 from ..flow import ENDPOINTS, NODES, PEERS, Flow
@@ -17,8 +18,7 @@ from .base import FileSystem, Grant, NodeSettings, Place
 _KEYS = "cycleforge.blobfuse"
 
 
-@record
-class CreatedAccount:
+class CreatedAccount(Struct, frozen=True):
     """How the deployment creates a storage account."""
 
     is_private: bool
@@ -31,8 +31,7 @@ class CreatedAccount:
     """Log Analytics workspace that gets the logs."""
 
 
-@named_record
-class BlobContainer(FileSystem):
+class BlobContainer(FileSystem, frozen=True, kw_only=True):
     """`blob`: mounted by a script of our own.
 
     CycleCloud 8.8 has a mount type for blobfuse2, but its keys are not documented.

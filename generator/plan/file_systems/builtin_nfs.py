@@ -6,13 +6,11 @@ from typing import ClassVar, Literal
 
 from ... import catalog
 from ...definition.model import storage
-from ...records import named_record
 from ..billing import Billed, disk
 from .base import FileSystem, Place
 
 
-@named_record
-class BuiltinNfs(FileSystem):
+class BuiltinNfs(FileSystem, frozen=True, kw_only=True):
     """`nfs`: gone with the scheduler, so of no use to a second one."""
 
     kind: Literal["nfs"] = "nfs"

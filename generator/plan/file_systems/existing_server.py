@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from ...definition.model.storage import Existing
-from ...records import named_record
 from ..flow import ANY, LUSTRE_PORTS, NFS_PORTS, NODES, PEERS, Flow, host_prefix
 from .base import FileSystem, Place, default_mount_options
 
@@ -14,8 +13,7 @@ _SERVER_PORTS = (*NFS_PORTS, "20048")
 _WORDS = {"nfs": "NFS", "lustre": "Lustre"}
 
 
-@named_record
-class ExistingServer(FileSystem):
+class ExistingServer(FileSystem, frozen=True, kw_only=True):
     """`existing`: mounted from the address that the definition gives."""
 
     kind: Literal["existing"] = "existing"

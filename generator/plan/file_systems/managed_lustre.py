@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 from ... import catalog
 from ...catalog.azure_facts import TierSizes
 from ...definition.model.storage import LustreMount
-from ...records import named_record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
 from ..billing import Billed, capacity
@@ -16,8 +15,7 @@ from ..subnet_kinds import SubnetKind
 from .base import GIB_PER_TIB, FileSystem, Place, Tier, azure_resource_name, default_mount_options
 
 
-@named_record
-class ManagedLustre(FileSystem):
+class ManagedLustre(FileSystem, frozen=True, kw_only=True):
     """`amlfs`: mounted from the management server, whose address Azure chooses in a subnet of its own."""
 
     kind: Literal["amlfs"] = "amlfs"

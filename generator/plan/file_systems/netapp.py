@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 from ... import catalog
 from ...catalog.azure_facts import LargeVolume, Volume
 from ...definition.model.storage import NetApp
-from ...records import named_record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
 from ..billing import Billed, capacity
@@ -24,8 +23,7 @@ _FLEXIBLE = (
 """Source: https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-set-up-capacity-pool"""
 
 
-@named_record
-class NetAppVolume(FileSystem):
+class NetAppVolume(FileSystem, frozen=True, kw_only=True):
     """`anf`: NFSv3 from the address of a mount target that Azure chooses in the delegated subnet."""
 
     kind: Literal["anf"] = "anf"

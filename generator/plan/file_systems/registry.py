@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ...definition.kinds import kind_of, sections, type_tags
 from ...definition.model.definition import Definition
 from ...definition.model.storage import Storage
-from ...records import computed_once, record
 from .. import names
 from ..bicep_modules import BicepModule
+from ..computed import computed_once
 from . import __name__ as package
 from . import __path__ as folders
 from .base import FileSystem, NodeSettings, Place
@@ -33,7 +35,7 @@ def _kinds() -> dict[str, type[FileSystem]]:
     for module in iter_modules(folders):
         if module.name != "registry":
             import_module(f"{package}.{module.name}")
-    classes = {kind.kind: kind for kind in FileSystem.__subclasses__()}
+    classes = {kind.default("kind"): kind for kind in FileSystem.__subclasses__()}
     return {name: classes[name] for name in _types()}
 
 
@@ -47,8 +49,7 @@ def is_created(section: Any) -> bool:
     return _BY_TYPE[section.type].is_created(section)
 
 
-@record
-class Wanted:
+class Wanted(Struct, frozen=True):
     """A file system with the section of the definition that asks for it."""
 
     definition_path: tuple[str | int, ...]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
+from msgspec import Struct
 
 from ...pages.charts import place
 from ...plan.deployment import Plan
 from ...plan.flow import ENDPOINTS, JUMPBOX, NODES, SERVER, USERS
 from ...plan.network import SubnetPlan
-from ...records import record
 
 _WIDTH, _TOP, _GAP = 980.0, 84.0, 18.0
 _HEAD, _ROW, _PAD = 44.0, 42.0, 12.0
@@ -22,16 +22,14 @@ _LETTER = 6.7
 """Width of a letter, at most, so that a text that does not fit is cut and not drawn over the next box."""
 
 
-@record
-class Thing:
+class Thing(Struct, frozen=True):
     """What is in a subnet: name, and a line about it."""
 
     name: str
     about: str
 
 
-@record
-class Zone:
+class Zone(Struct, frozen=True):
     """A box on the picture."""
 
     role: str

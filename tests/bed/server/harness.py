@@ -19,10 +19,11 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec.structs import replace
 
 from generator.files import assets
 from generator.files.file import File, text

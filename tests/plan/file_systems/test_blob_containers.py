@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec import structs
 
 from generator.plan.deployment import Plan
 from generator.plan.file_systems.blob_container import BlobContainer
@@ -96,7 +96,7 @@ def test_mounts_differ_from_each_other_and_not_from_someone_elses_on_the_nodes()
     """The node mounts a container the same way, whoever has created it."""
     created = mounted(OTHERS.replace("}", ", create: true}"))
     assert isinstance(created, BlobContainer)
-    others = dataclasses.replace(created, created=None)
+    others = structs.replace(created, created=None)
     assert BlobContainer.node_settings([created]) == BlobContainer.node_settings([others])
 
 

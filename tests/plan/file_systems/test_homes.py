@@ -22,7 +22,7 @@ HOMES = (
 )
 RULES = "rules/storage.py"
 """Has the rules of all kinds, so it imports their classes; it compares no kinds either."""
-TYPES = {kind.kind for kind in KINDS}
+TYPES = {kind.default("kind") for kind in KINDS}
 NAMED = re.compile(rf"file_systems|model\.storage|model import|['\"]({'|'.join(TYPES)})['\"]")
 """A module without any of these cannot hold what is searched for; most need not be parsed."""
 TEMPLATES = (

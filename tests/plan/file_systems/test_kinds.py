@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from generator.definition.model import network
@@ -42,7 +42,7 @@ def test_every_module_is_a_kind_and_a_definition_can_ask_for_it() -> None:
     folder = Path(registry.__file__).parent
     modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "base", "registry"}
     assert {kind.__module__.rpartition(".")[2] for kind in KINDS} == modules
-    assert len({kind.kind for kind in KINDS}) == len(KINDS) == len(FileSystem.__subclasses__())
+    assert len({kind.default("kind") for kind in KINDS}) == len(KINDS) == len(FileSystem.__subclasses__())
     assert {type(mount) for mount in EVERY_KIND.all_mounts} == set(KINDS)
 
 
@@ -59,7 +59,7 @@ def declared(mount: FileSystem) -> dict[str, object]:
     values = {name: getattr(mount, name) for name in attributes}
     kind = type(mount)
     return {name: value for name, value in values.items() if not callable(value)} | {
-        "fields": {field.name: getattr(mount, field.name) for field in fields(mount)},
+        "fields": {name: getattr(mount, name) for name in mount.__struct_fields__},
         "module": mount.module(0),
         "node_settings": kind.node_settings([mount]),
         "shared_modules": kind.shared_modules([mount]),
@@ -103,7 +103,9 @@ def test_every_kind_says_in_words_what_it_is(mount: FileSystem) -> None:
         assert "None" not in text
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.subnet is not None], ids=lambda kind: kind.kind)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.subnet is not None], ids=lambda kind: kind.default("kind")
+)
 def test_a_subnet_of_a_kind_can_be_given_in_new_and_existing_networks(kind: type[FileSystem]) -> None:
     assert kind.subnet is not None
     assert SUBNETS[kind.subnet.role] is kind.subnet
