@@ -24,7 +24,8 @@ class Failure(Struct, frozen=True):
     fix: str | None
 
     def as_json(self) -> dict[str, str | None]:
-        return to_builtins(self)
+        plain: dict[str, str | None] = to_builtins(self)
+        return plain
 
 
 def explained(causes: Iterable[Cause], *, part: str = "", name: str, group: str) -> tuple[Failure, ...]:

@@ -78,7 +78,7 @@ def test_two_definitions_of_one_name(good: Path, run: Run) -> None:
     code, _, err = run("build", str(good), "other.yaml")
     assert code == 1
     assert err.count("error E0234") == 2
-    assert "other.yaml defines 'lab' too" in err
+    assert "other.yaml also defines 'lab'" in err
     assert not Path("output").exists()
 
 

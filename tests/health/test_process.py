@@ -113,7 +113,7 @@ def test_a_reader_that_goes_away_is_quiet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["collect"]])
 def test_help_and_wrong_usage_import_nothing_heavy(arguments: list[str]) -> None:
-    """The package is imported by `run` only."""
+    """The package is imported by `run` only; msgspec, of which records are, brings `decimal`."""
     done = subprocess.run(
         [PYTHON, "-X", "importtime", "-m", MODULE, "health", *arguments],
         cwd=ROOT,
@@ -123,7 +123,7 @@ def test_help_and_wrong_usage_import_nothing_heavy(arguments: list[str]) -> None
     )
     imported = set(re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
     assert f"{MODULE}.cli.common" in imported
-    assert imported & {"yaml", "jinja2", "decimal", f"{MODULE}.health"} == set()
+    assert imported & {"yaml", "jinja2", f"{MODULE}.health"} == set()
 
 
 def test_a_report_reads_no_yaml(tmp_path: Path) -> None:
