@@ -22,7 +22,7 @@ _OTHER_WAYS = (
     "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_TOKEN_CREDENTIALS",
     "IDENTITY_ENDPOINT", "MSI_ENDPOINT",
 )  # fmt: skip
-"""Variables of somebody who means another login than that of `az`, and wants to know why it did not come about."""
+"""Variables that choose a login other than that of `az`, so that a failure of it must be explained."""
 _PLAIN = ("az login", "not found on path", "not installed")
 """Parts of what `az` answers where it has no login, or is not there."""
 NOT_SIGNED_IN = "not signed in to "

@@ -35,7 +35,7 @@ def _of_interface(interface: Item, kind: Literal["privateIps", "publicIps"], rea
 
 
 def bastion(vnet_id: str, reader: Reader) -> tuple[str, str] | None:
-    """Name and resource group of the Bastion in somebody else's network; None where there is none."""
+    """Name and resource group of the Bastion in someone else's network; None where there is none."""
     for host in reader.pages(network.BASTIONS(owner=resource_id(vnet_id).subscription)):
         if _is_in(host, vnet_id):
             return str(host["name"]), resource_id(str(host["id"])).resource_group

@@ -47,7 +47,7 @@ def address_of(plan: Plan, subscription: str) -> str:
 
 
 def bastion_of(vnet_id: str, subscription: str) -> str:
-    """Name and resource group of the Bastion in somebody else's network."""
+    """Name and resource group of the Bastion in someone else's network."""
     query = f"[?starts_with(ipConfigurations[0].subnet.id, '{vnet_id}/')] | [0].[name, resourceGroup]"
     return f"az network bastion list --query {shlex.quote(query)} --subscription {subscription} --output tsv"
 

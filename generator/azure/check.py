@@ -1,4 +1,4 @@
-"""What a check of preflight is, what it finds, and how a finding could be mended by us."""
+"""What a check of preflight is, what it finds, and what --fix can do about a finding."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Local(Struct, frozen=True):
     difference: Callable[[], str | None] = lambda: None
     """In which way the folder is not what the definition says now; None where it is."""
     made: Compiled | None = None
-    """The folder's Bicep where somebody has compiled it already."""
+    """The folder's Bicep, if it has been compiled already."""
 
 
 class Check(Rule):

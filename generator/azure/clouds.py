@@ -29,7 +29,7 @@ class Cloud(Struct, frozen=True):
     resource_manager: str
     authority: str
     is_published: bool
-    """Whether the sign-in of this cloud can be looked up at Microsoft's; false for one of ARM_CLOUD_METADATA_URL."""
+    """Return True when Microsoft's service knows the login of this cloud; False for one of ARM_CLOUD_METADATA_URL."""
 
     @property
     def scope(self) -> str:

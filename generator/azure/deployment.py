@@ -55,7 +55,7 @@ class Show(Protocol):
         """Azure cannot be asked at the moment."""
 
     def note(self, text: str) -> None:
-        """What is to be said once."""
+        """What is said once."""
 
 
 def content_of(folder: Path) -> str:
@@ -71,7 +71,7 @@ def look(plan: Plan, reader: Reader) -> Seen | None:
 
 
 def last(plan: Plan, reader: Reader) -> Seen | None:
-    """Return the same, or the deployment stack of this name, which somebody created by hand."""
+    """Return the same, or the deployment stack of this name, which was created by hand."""
     reader.forget()
     stack, plain = reader.together(
         [lambda: _stack(plan, reader), lambda: reader.find(resource_manager.deployment(plan.deployment_name))]

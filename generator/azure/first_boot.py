@@ -152,7 +152,7 @@ _EXTENSION = "microsoft.compute/virtualmachines/extensions"
 _SILENT_LOOKS = 3
 """So often the console may have nothing before a run command is sent."""
 _TRIES = 6
-"""At the end, while somebody else's run command is on the server."""
+"""At the end, while someone else's run command is on the server."""
 _CONFLICT = 409
 Background = Callable[[Callable[[], None]], Callable[[], None]]
 """Does something beside everything else; what it returns waits until that is done."""

@@ -109,7 +109,7 @@ Show = Callable[["Fixed"], None]
 
 
 class Fixed(Struct, frozen=True):
-    """What became of one remedy; `reason` says why it was not done."""
+    """What became of one fix; `reason` says why it was not done."""
 
     text: str
     reason: str | None

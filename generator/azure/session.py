@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 PROGRAM_S = 30
-"""`az account get-access-token` takes seconds, and much longer when it waits for somebody."""
+"""`az account get-access-token` takes seconds, and much longer when it waits for an answer."""
 _EARLY_S = 300
 """A token is not used in its last minutes."""
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

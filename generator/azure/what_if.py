@@ -160,7 +160,7 @@ def _unknown(value: Value) -> str | None:
 
 
 def _flat(delta: object, above: str) -> Iterator[Value]:
-    """The leaves of a change; what has no effect is left out."""
+    """The leaves of a change; changes that Azure ignores are left out."""
     for each in _mappings(delta):
         path = _joined(above, str(each.get("path") or ""))
         kind = str(each.get("propertyChangeType", "")).lower()

@@ -197,7 +197,7 @@ class _Reader:
         return ParameterFile(self._values, tuple(self._problems), self._keys, self._places)
 
     def _member(self, at: int) -> int:
-        """Read one name and its value; the index after both and the blanks that follow."""
+        """Read one name and its value; the index after both and the spaces that follow."""
         if self._text[at : at + 1] != '"':
             raise json.JSONDecodeError("expected a name in double quotes", self._text, at)
         name, end = self._decoder.raw_decode(self._text, at)

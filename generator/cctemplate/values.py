@@ -116,7 +116,7 @@ def read_expression(text: str) -> AttributeValue:
 
 
 def read_value(text: str) -> AttributeValue:
-    """Read what follows `=` on one line, without surrounding blanks."""
+    """Read what follows `=` on one line, without surrounding spaces."""
     if text.startswith("="):
         return read_expression(text[1:].strip())
     pieces = _split(text)

@@ -82,7 +82,7 @@ class Container:
             return {blob.name: _stored(blob) for blob in found}
 
     def is_hierarchical(self) -> bool | None:
-        """Whether the account has a hierarchical namespace; None when we may not know."""
+        """Return True when the account has a hierarchical namespace; None when that cannot be asked."""
         with self._explained():
             try:
                 return bool(self._client.get_account_information(tries=_FIRST_TRIES).get("is_hns_enabled"))

@@ -26,7 +26,7 @@ IN_VAULT = "/subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/v
 def must_be_right(known: Iterable[SecretPlan]) -> None:
     """Raise CannotRead for a value of the environment that breaks the rules, before anything is asked of Azure.
 
-    What stands in a Key Vault is read by Azure alone.
+    A value in a Key Vault is read by Azure alone.
     """
     for secret in known:
         value = os.environ.get(secret.variable, "")

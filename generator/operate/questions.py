@@ -1,4 +1,4 @@
-"""Questions that change nothing: `preflight`, `what-if`, `diff --deployed` and `cost`; and what preflight can mend."""
+"""Questions that change nothing: `preflight`, `what-if`, `diff --deployed` and `cost`; and what preflight can fix."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Portal:
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody could sign in; nothing is opened for it."""
+        """Return True when there is a login; no connection is opened."""
         return not isinstance(self._login, Unknown)
 
     def site(self, outputs: Mapping[str, Any]) -> Site | Unknown:

@@ -104,7 +104,7 @@ class Look(Struct, frozen=True):
 
     @property
     def is_partial(self) -> bool:
-        """Whether something is not known. That somebody else's server is not asked does not count."""
+        """Whether something is not known. That someone else's server is not asked does not count."""
         parts: list[object] = [self.standing.record, self.cluster, self.drift, self.spending, self.usage]
         if self.found.plan.server is not None:
             parts += [self.standing.server, self.standing.boot]

@@ -213,7 +213,7 @@ def _old_nodes(place: Place, decisions: Updating) -> bool:
 
 
 def _replaced_already(decisions: Updating) -> bool:
-    """Somebody else has begun it."""
+    """Someone else has begun it."""
     decisions.done(f"old nodes are being replaced already; `cycleforge logs {decisions.name} scheduler` shows how far")
     return True
 

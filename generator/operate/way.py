@@ -111,7 +111,7 @@ def refusals() -> Iterator[None]:
 
 
 def known(ask: Callable[[], _Value]) -> _Value | Unknown:
-    """What somebody answers, or why that is not known: nobody who answers costs what others say."""
+    """Return an answer, or why it is not known: one source that is silent does not hide the others."""
     try:
         return azure_known(ask)
     except NotDone as not_done:

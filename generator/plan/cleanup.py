@@ -33,7 +33,7 @@ class CleanupPlan(Struct, frozen=True):
     serves_data: tuple[str, ...]
     """What is kept because the data cannot be reached without it, in words."""
     other_subscriptions: tuple[str, ...]
-    """Subscriptions in which its identities have roles, in small letters and sorted; without its own, where that is in
+    """Subscriptions in which its identities have roles, in lower case and sorted; without its own, where that is in
     the definition."""
     linked_zones: tuple[ResourceId, ...]
     """Existing DNS zones that keep their link to the network."""

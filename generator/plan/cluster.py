@@ -84,7 +84,7 @@ class SlurmPlan(Struct, frozen=True):
         return (self.scheduler, self.login, *self.node_arrays)
 
     def role_of(self, machines: Machines) -> SchedulerPlan | LoginPlan | NodeArrayPlan:
-        """What VMs of the fleet are to be."""
+        """The role of the VMs in the fleet."""
         if machines.role == "partition":
             return next(array for array in self.node_arrays if array.partition == machines.partition)
         return self.scheduler if machines.role == "scheduler" else self.login

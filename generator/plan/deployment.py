@@ -107,7 +107,7 @@ class Plan(Struct, frozen=True):
         return (*((self.slurm.sched, self.slurm.home) if self.slurm else ()), *self.mounts)
 
     def place_of_mount(self, path: str) -> KeyPath:
-        """Where a file system stands in the definition, by its mount point."""
+        """The place of a file system in the definition, by its mount point."""
         if self.slurm is not None and path in (self.slurm.sched.path, self.slurm.home.path):
             return ("storage", "sched" if path == self.slurm.sched.path else "home")
         storage = self.resolved.get("storage")

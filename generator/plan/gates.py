@@ -12,7 +12,7 @@ from .names import size_part
 from .nodes import NodeArrayPlan
 
 PROGRAM, LIBRARY, TABLE = "prove.sh", "prove.d", "prove.tsv"
-"""What lies beside the folders of the jobs."""
+"""The files beside the folders of the jobs."""
 BESIDE_JOBS = (PROGRAM, LIBRARY, TABLE, "prove.state", "runs", "lib")
 """Names that no job can have: also those of what `prove.sh` and the jobs make there on the scheduler."""
 

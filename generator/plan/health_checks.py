@@ -1,6 +1,6 @@
 """The lines of the health configuration of a VM size, out of the catalogue.
 
-They reach nodes of that size as node attributes (`generator.plan.size_facts`); what does not depend on the size stands
+They reach nodes of that size as node attributes (`generator.plan.size_facts`); what does not depend on the size is
 in the project `slurm_nhc` (`generator.plan.common_checks`). A node writes both into the two files that LBNL NHC reads.
 A limit that is not published is `null`: the node then reports "no baseline", never a pass.
 """

@@ -1,4 +1,4 @@
-"""How long a training job computes at the speed that somebody has published for its model and its GPUs."""
+"""How long a training job computes at the speed that has been published for its model and its GPUs."""
 
 from __future__ import annotations
 

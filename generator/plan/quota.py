@@ -32,7 +32,7 @@ class QuotaLimit(Struct, frozen=True):
     name: str
     """The family, or words that say what is counted."""
     usage: str | None
-    """`name.value` of `az vm list-usage` without its blanks; None where the family is not known."""
+    """`name.value` of `az vm list-usage` without its spaces; None where the family is not known."""
     vcpus: int | None
 
 

@@ -163,7 +163,7 @@ def _sources(network: NetworkPlan, party: Party) -> tuple[str, ...] | Expression
 
 
 def _destinations(network: NetworkPlan, party: Party) -> tuple[str, ...]:
-    """At which addresses a side of a flow is reached; none where no rule stands in the way."""
+    """At which addresses a side of a flow is reached; none where no rule prevents it."""
     if own := _prefixes(network, party):
         return own
     if party in (SERVER, ENDPOINTS, PEERS):

@@ -102,7 +102,7 @@ def _has_records(role: SchedulerPlan | NodeArrayPlan) -> bool:
 
 
 def _relies_on(plan: Plan, *flows: str) -> str:
-    """Nothing to print: stands beside a sentence that is true only as long as the network has these flows."""
+    """Nothing to print: it marks a sentence that is true only as long as the network has these flows."""
     for name in flows:
         plan.network.flow(name)
     return ""

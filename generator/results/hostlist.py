@@ -79,7 +79,7 @@ _Ranges = list[tuple[range, int]]
 
 
 def _items(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the words between commas and blanks, with their places; extra commas are ignored, as in Slurm."""
+    """Yield the words between commas and spaces, with their places; extra commas are ignored, as in Slurm."""
     depth = start = 0
     for index, letter in enumerate(f"{text},"):
         if letter == "[":

@@ -1,4 +1,4 @@
-"""docs/rules.md: every rule with its reason, its remedy and where to read more."""
+"""docs/rules.md: every rule with its reason, its fix and where to read more."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ WORDS: dict[str, str] = {
     "fail": "fail",
 }
 SHORT: dict[str, str] = WORDS | {"no_baseline": "no baseline", "error": "error"}
-"""Where there is little room; the colour and the sign say that nothing is proven."""
+"""Where there is little room; the colour and the symbol say that nothing is proven."""
 
 
 def rank(verdict: str) -> int:

@@ -1,4 +1,4 @@
-"""No text that users see has a word that the glossary replaces: messages, rules, field texts, `--help`, pages."""
+"""No text has a word that the glossary replaces: messages, rules, field texts, `--help`, pages, docstrings."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ WORDS = re.compile("|".join(rf"\b{re.escape(word)}\b" for word in sorted(refused
 
 
 def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Texts of a module but for its docstrings, pieces joined as they are printed; {…} stands for what is filled in."""
-    skip = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    """Texts and docstrings of a module, pieces joined as they are printed; {…} stands for what is filled in."""
+    skip: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             skip |= {id(part) for part in node.values}

@@ -1,4 +1,4 @@
-"""The hub network: whether it has the gateway that is to be used, and addresses that do not overlap ours.
+"""The hub network: whether it has the gateway that the deployment uses, and addresses that do not overlap ours.
 
 Source: https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview: address spaces of peered
 networks must not overlap, and a remote gateway must exist before a peering may use it.

@@ -181,7 +181,7 @@ class _OfImages(Check):
         raise NotImplementedError
 
     def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
-        """What is wrong with somebody's own image."""
+        """Return what is wrong with an image of the user's own."""
         del plan, reader, wanted, own
         yield from ()
 

@@ -243,7 +243,7 @@ class NoBastion(Check):
     path = ("network", "access")
 
     def needed(self, plan: Plan) -> bool:
-        """Whether somebody else's Bastion is the way in."""
+        """Return True when someone else's Bastion is the way in."""
         return plan.network.vnet_id is not None and plan.access.tunnel is not None
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:

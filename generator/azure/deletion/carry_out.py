@@ -1,4 +1,4 @@
-"""Does what was decided, in order. Every step may have been done before, by an earlier run or by somebody else."""
+"""Does what was decided, in order. Every step may have been done before, by an earlier run or by someone else."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Deleting:
 
     @property
     def _is_going(self) -> bool:
-        """Whether somebody, or an earlier run, has told Azure to delete the group."""
+        """Return True when Azure has been told to delete the group, by an earlier run or someone else."""
         return self._seen.group_state.casefold() == "deleting"
 
     def _end_nodes(self) -> None:
@@ -89,7 +89,7 @@ class Deleting:
         self._say(each.text if each.turn == "mark" else f"deleted: {each.text}")
 
     def _do(self, each: Going, is_going: Callable[[], bool] = lambda: False) -> None:
-        """Ask for it, again where that can help; `is_going`: somebody else has asked for it."""
+        """Ask for it, again where that can help; `is_going`: someone else has asked for it."""
         for left in reversed(range(_TRIES)):
             try:
                 self.writer.do(each.call, _LIMIT_S)

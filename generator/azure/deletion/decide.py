@@ -27,7 +27,7 @@ class Going(Struct, frozen=True):
 
 
 class Obstacle(Struct, frozen=True):
-    """What must be mended before anything is deleted."""
+    """What must be fixed before anything is deleted."""
 
     text: str
     hint: str

@@ -1,8 +1,8 @@
 """Ends the cluster's machines: CycleCloud terminates them; where it does not, Azure deletes them behind its back.
 
-CycleCloud takes orders only from somebody who is logged in, and no password stays on the server (docs/first-boot.md).
+CycleCloud takes orders only from a user who is logged in, and no password stays on the server (docs/first-boot.md).
 So nothing here asks for one: a server that is going anyway is stopped, so that it starts no machine any more, and then
-whatever carries the deployment's tag is deleted by documented requests. The server of somebody else is never stopped.
+whatever carries the deployment's tag is deleted by documented requests. The server of someone else is never stopped.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Ending:
         return ""
 
     def _on_server(self, verb: str) -> None:
-        """A command on the server, which takes one at a time: that of somebody else, or of an earlier run, first."""
+        """A command on the server, which takes one at a time: that of someone else, or of an earlier run, first."""
         for left in reversed(range(_TRIES)):
             try:
                 run(self.plan, self.writer, self._server, verb)

@@ -153,7 +153,7 @@ class Place:
                 yield role
 
     def _of_existing_server(self) -> Iterator[Role]:
-        """The one role that the deployment gave to the identity of somebody's server."""
+        """The one role that the deployment gave to the identity of an existing server."""
         server = self.plan.existing_server
         if server is None or server.principal_id is None:
             return

@@ -162,7 +162,7 @@ def operations(deployment_id: str) -> Call:
 
 
 def stack(subscription_id: str, name: str) -> Call:
-    """Return a stack, which somebody created by hand."""
+    """Return a stack, which was created by hand."""
     at = f"/subscriptions/{subscription_id}/providers/Microsoft.Resources/deploymentStacks/{name}"
     return Call(
         lambda clients: clients.resources.resources.get_by_id(whole(at), api_version=_STACKS),

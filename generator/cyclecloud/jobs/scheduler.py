@@ -68,14 +68,14 @@ class Seen(Struct, frozen=True):
     times: int = 0
     """How often it went on after a failure."""
     is_told: bool = False
-    """Somebody was told its result."""
+    """Its result has been shown."""
     steps: tuple[Step, ...] = ()
     silent: str = ""
     """Why Slurm could not be asked."""
     refused: str = ""
     """What sbatch refused, and why."""
     joined: bool = False
-    """Somebody else had begun the same run in the meantime."""
+    """Someone else had begun the same run in the meantime."""
 
     @property
     def deciding(self) -> Step | None:

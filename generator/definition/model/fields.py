@@ -65,7 +65,7 @@ def setting(
 ) -> Any:
     """One key: default (a value, or the class to make one from), description, unit, cost of a change, limits.
 
-    `example` is what the reference definition shows; it also stands in for a missing or invalid required value while
+    `example` is what the reference definition shows; it also replaces a missing or invalid required value while
     the rest of the file is checked. `active=False` prints the key of the reference definition as a comment, because it
     excludes another key.
     """
