@@ -127,7 +127,7 @@ def test_a_policy_that_forbids_it_is_named_and_it_goes_on_without_it(place: Plac
     code, _, err = place(*YES)
     assert (code, "with everything in it: RequestDisallowedByPolicy: " in err) == (4, True), err
     hint = "hint: the policy 'keep-machines', assigned as 'machines-stay' (/providers/Microsoft.Management/"
-    assert (hint in err, "forbids it: ask who assigned it for an exemption; then type" in err) == (True, True), err
+    assert (hint in err, "forbids it: ask who assigned it for an exemption; then run" in err) == (True, True), err
     code, _, err = place(*YES)
     assert (code, place.left("minimal")) == (0, []), err
 
