@@ -3,8 +3,8 @@
 An update detaches: it refuses to be told that anything is deleted then, which nothing of ours does.
 
 Sources: https://learn.microsoft.com/azure/azure-resource-manager/bicep/deployment-stacks (deny settings, detach), the
-examples DeploymentStackSubscription{Create,Get,Delete}.json beside the file that requests_stacks.json names (forms, the
-name of the deployment), Azure/deployment-stacks#11
+examples DeploymentStackSubscription{Create,Get,Delete}.json and DeploymentStackResourceGroupValidate.json beside the
+file that requests_stacks.json names (forms, the name of the deployment, 202 with Location), Azure/deployment-stacks#11
 (form of an error), #123 (deny settings do not bind the stack itself) and #143 (message of 409), and
 https://learn.microsoft.com/azure/role-based-access-control/deny-assignments (what a deny setting becomes)
 """
@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from .answers import Parts, answer
-from .deployments import put_deployment
+from .deployments import put_deployment, validate_deployment
 from .exchange import Answer, Asked, NotInTableError, RefusedError
 from .resources import polling, remove
 from .rights import require
@@ -68,6 +68,21 @@ def put_stack(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
     found = {"location": asked.body["location"], "tags": asked.body.get("tags") or {}, "systemData": modified}
     state.put(resource_id, **found, properties=fields)
     return Answer(200 if before else 201, state.resources[resource_id.lower()], {"Retry-After": state.retry_after})
+
+
+@answer("validate stack")
+def validate_stack(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
+    """202; what the validation of the deployment would say is at Location."""
+    resource_id, sent = _id(state, parts), asked.body["properties"]
+    require(state, caller, f"{STACK}/validate/action", resource_id)
+    template = {"mode": "Incremental", "template": sent["template"], "parameters": sent.get("parameters")}
+    inner = replace(asked, body={"location": asked.body["location"], "properties": template})
+    with _spared(state, resource_id):
+        judged = validate_deployment(state, inner, caller, parts)["properties"]
+    fields = {key: judged[key] for key in ("correlationId", "validatedResources")}
+    fields |= {"denySettings": sent["denySettings"], "deploymentScope": state.scope}
+    body = {"id": resource_id, "name": parts["name"], "type": STACK, "properties": fields}
+    return Answer(202, None, polling(state, asked, state.begin(lambda: Answer(200, body)).id, "Location"))
 
 
 @contextmanager
